@@ -21,6 +21,7 @@ using Runtime = std::unique_ptr<sidbeam_runtime, Releaser<sidbeam_runtime_releas
 using Builder = std::unique_ptr<sidbeam_builder, Releaser<sidbeam_builder_destroy>>;
 using Plan = std::unique_ptr<sidbeam_plan, Releaser<sidbeam_plan_destroy>>;
 using Index = std::unique_ptr<sidbeam_index, Releaser<sidbeam_index_release>>;
+using Catalog = std::unique_ptr<sidbeam_catalog, Releaser<sidbeam_catalog_close>>;
 using Filter = std::unique_ptr<sidbeam_filter, Releaser<sidbeam_filter_release>>;
 using Constraint = std::unique_ptr<sidbeam_constraint, Releaser<sidbeam_constraint_release>>;
 using ConstraintSet = std::unique_ptr<sidbeam_constraint_set, Releaser<sidbeam_constraint_set_destroy>>;

@@ -118,7 +118,8 @@ asan() {
 tsan() {
   local fixed=()
   if setarch "$(uname -m)" -R true 2>/dev/null; then fixed=(setarch "$(uname -m)" -R); fi
-  local targets="capi_threads capi_step_threads capi_rules_threads test_flat_threads unit_thread_tests"
+  local targets="capi_threads capi_step_threads capi_rules_threads capi_catalog_threads test_flat_threads"
+  targets+=" unit_thread_tests"
   targets+=" runner_thread_tests capi_runner_callbacks capi_runner_draws capi_runner_queue capi_runner_results"
   targets+=" capi_runner_shared_kv capi_runner_speculate"
   # The first has no threads, the second is not built here.

@@ -63,12 +63,11 @@ void call_about(const std::string& path, Arguments... arguments) {
   }
 }
 
-inline Index open_index(const std::string& path, const sidbeam_open_config& config, int32_t threads) {
-  const Runtime runtime = make_runtime(threads);
-  sidbeam_index* index = nullptr;
-  call_about(path, sidbeam_index_open, runtime.get(), path.c_str(), &config, &index);
-  return Index(index);
-}
+// By SIDBEAM_ATTRIBUTE_*, as --attributes has them.
+inline constexpr const char* kAttributeTypes[] = {"", "i64", "f32", "bool", "string", "strings"};
+
+// An index file, or a version of a live catalogue: its folder (the newest), or FOLDER@VERSION. In live.cc.
+Index open_index(const std::string& path, const sidbeam_open_config& config, int32_t threads);
 
 // Mapped, and checked no further than its header.
 inline Index open_index(const std::string& path, int32_t threads = 0) {
@@ -88,7 +87,9 @@ class SoundIndex {
  public:
   explicit SoundIndex(const std::string& path)
       : index_(open_index(path, {sizeof(sidbeam_open_config), SIDBEAM_RESIDENCY_COPY, SIDBEAM_VERIFY_FULL}, 0)),
-        info_(index_info(index_.get())) {}
+        info_(index_info(index_.get())) {
+    if (info_.version > 0) throw Failure("'" + path + "' is a version of a live catalogue, expected an index file");
+  }
   const sidbeam_index* get() const { return index_.get(); }
   const sidbeam_index_info& info() const { return info_; }
 

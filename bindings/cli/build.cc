@@ -101,12 +101,7 @@ void add_build(Command program) {
       .type_name("FILE");
   add_import_options(command, o->import);
   add_build_options(command, o->build);
-  command.add_option("--metadata", o->build.metadata, "key=value to keep in the file; may be repeated")
-      .once_a_value()
-      .type_name("KEY=VALUE");
-  command.add_option("--codebook", o->build.codebook, "fingerprint of the codebook that made the SIDs, any text");
-  command.add_option("--hash-seed", o->build.hash_seed,
-                     "with hash, where strangers choose SIDs: a secret number for the set; the file holds it");
+  add_kept_options(command, o->build);
   add_attribute_loss(command, o->build.allow_attribute_loss);
   add_json(command, o->json);
   command.footer(

@@ -1,4 +1,4 @@
-// From the import options to a builder that holds the catalogue.
+// From the import options to a builder that holds the catalogue, or to a live one.
 // SPDX-License-Identifier: Apache-2.0
 #include "catalogue.h"
 
@@ -6,6 +6,8 @@
 #include <set>
 
 #include "interrupt.h"
+#include "json_lines.h"
+#include "live.h"
 #include "options.h"
 
 namespace cli {
@@ -13,8 +15,10 @@ namespace {
 
 using Import = std::unique_ptr<sidbeam_import, Release<sidbeam_import_destroy>>;
 
-int32_t report(void* context, int32_t phase, int64_t done, int64_t total) {
-  constexpr const char* kPhases[] = {"sorting", "levels", "writing", "checksums", "syncing"};
+}  // namespace
+
+int32_t show_progress(void* context, int32_t phase, int64_t done, int64_t total) {
+  constexpr const char* kPhases[] = {"sorting", "levels", "writing", "checksums", "syncing", "gathering", "storing"};
   const bool known = phase >= 0 && phase < static_cast<int32_t>(std::size(kPhases));
   const char* const name = phase == SIDBEAM_PHASE_SURVEY ? "scanning"
                            : phase == SIDBEAM_PHASE_READ ? "reading"
@@ -23,6 +27,8 @@ int32_t report(void* context, int32_t phase, int64_t done, int64_t total) {
   if (total > 0) static_cast<Progress*>(context)->show(name, done, total);
   return interrupted() ? 1 : 0;
 }
+
+namespace {
 
 // Wrong usage is reported before a file is read.
 void check_usage(const BuildOptions& build) {
@@ -46,15 +52,19 @@ void set_metadata(sidbeam_builder* builder, const std::vector<std::string>& meta
 }  // namespace
 
 void add_import_options(Command command, ImportOptions& o) {
-  command.add_option("--format", o.format, "one of those below; auto goes by the content")
-      .one_of({"auto", "lcrec", "records", "jsonl", "csv", "npy", "npz", "raw", "xllm"})
-      .capture_default_str();
   command.add_option("--levels", o.levels, "codes of a SID (of the longest one); default: from the data")
       .between(1, SIDBEAM_MAX_LEVELS);
   command.add_option("--codes", o.codes, "V or V1,V2,..: codes of each level; default: 1 + the largest of the data")
       .type_name("LIST");
   command.add_flag("--variable-length", o.variable_length,
                    "SIDs of different lengths (npy and raw: -1 at the end of a row; csv columns: missing cells)");
+  add_file_options(command, o);
+}
+
+void add_file_options(Command command, ImportOptions& o) {
+  command.add_option("--format", o.format, "one of those below; auto goes by the content")
+      .one_of({"auto", "lcrec", "records", "jsonl", "csv", "npy", "npz", "raw", "xllm"})
+      .capture_default_str();
   command.add_option("--ids", o.ids, "ids of npy or raw rows: .npy of integers, or text, one id a line")
       .type_name("FILE");
   command.add_option("--item-column", o.item_column,
@@ -87,8 +97,19 @@ void add_build_options(Command command, BuildOptions& o) {
   command.add_option("--collisions", o.collisions, "items that share a SID: keep all, error, or the first by priority")
       .one_of({"keep", "error", "first"})
       .capture_default_str();
+  command.add_flag("--keep-priorities", o.keep_priorities,
+                   "keep the priorities in the file, not only the order that they give to the items of a SID");
   command.add_option("--threads", o.threads, "0: one per core").between(0, 1024).capture_default_str();
   command.add_option("--memory-limit", o.memory_limit, "fail before a build that would need more, such as 16G");
+}
+
+void add_kept_options(Command command, BuildOptions& o) {
+  command.add_option("--metadata", o.metadata, "key=value to keep in the file; may be repeated")
+      .once_a_value()
+      .type_name("KEY=VALUE");
+  command.add_option("--codebook", o.codebook, "fingerprint of the codebook that made the SIDs, any text");
+  command.add_option("--hash-seed", o.hash_seed,
+                     "with hash, where strangers choose SIDs: a secret number for the set; the file holds it");
 }
 
 sidbeam_builder_config builder_config(const Shape& shape, const BuildOptions& build) {
@@ -103,6 +124,7 @@ sidbeam_builder_config builder_config(const Shape& shape, const BuildOptions& bu
   config.threads = build.threads;
   config.hash_seed = static_cast<int64_t>(build.hash_seed);
   config.allow_attribute_loss = build.allow_attribute_loss ? 1 : 0;
+  config.keep_priorities = build.keep_priorities ? 1 : 0;
   if (!build.memory_limit.empty()) config.memory_limit_bytes = parse_bytes("--memory-limit", build.memory_limit);
   return config;
 }
@@ -113,9 +135,8 @@ namespace {
 template <class... Arguments>
 void call_import(Arguments... arguments) {
   try {
-    call(arguments...);
+    call_cancellable(arguments...);
   } catch (const LibraryFailure& failure) {
-    if (failure.status == SIDBEAM_CANCELLED) throw_cancelled();
     if (failure.status == SIDBEAM_INVALID_ARGUMENT) throw UsageError(failure.what());
     throw;
   }
@@ -128,6 +149,7 @@ Import open_import(const ImportOptions& o, Progress& progress) {
   config.codes = codes.data();
   config.codes_count = static_cast<int32_t>(codes.size());
   config.variable_length = o.variable_length ? 1 : 0;
+  config.text_ids = o.text_ids ? 1 : 0;
   config.format = o.format.c_str();
   config.ids = o.ids.c_str();
   config.item_column = o.item_column.c_str();
@@ -144,7 +166,7 @@ Import open_import(const ImportOptions& o, Progress& progress) {
   config.quotes = o.quotes == "auto"      ? SIDBEAM_QUOTES_AUTO
                   : o.quotes == "rfc4180" ? SIDBEAM_QUOTES_RFC4180
                                           : SIDBEAM_QUOTES_TEXT;
-  config.progress = report;
+  config.progress = show_progress;
   config.progress_context = &progress;
   config.command_options = 1;
   sidbeam_import* import = nullptr;
@@ -162,9 +184,8 @@ Catalogue seen_of(const sidbeam_import_info& info) {
   catalogue.end_tokens = info.end_tokens;
   catalogue.families.assign(info.families, info.families + info.levels);
   catalogue.rows = info.rows;
-  constexpr const char* kTypes[] = {"", "i64", "f32", "bool", "string", "strings"};
   for (int64_t i = 0; i < info.attribute_count; ++i)
-    catalogue.attributes.emplace_back(info.attribute_names[i], kTypes[info.attribute_types[i]]);
+    catalogue.attributes.emplace_back(info.attribute_names[i], kAttributeTypes[info.attribute_types[i]]);
   return catalogue;
 }
 
@@ -194,7 +215,7 @@ Catalogue load_catalogue(const ImportOptions& o, const BuildOptions& build, Prog
   sidbeam_builder_config config = builder_config(catalogue.shape, build);
   config.id_type = info.id_type;
   config.codebook = build.codebook.empty() ? nullptr : build.codebook.c_str();
-  config.progress = report;
+  config.progress = show_progress;
   config.progress_context = &progress;
   const Runtime runtime = make_runtime(build.threads);
   sidbeam_builder* made = nullptr;
@@ -203,6 +224,58 @@ Catalogue load_catalogue(const ImportOptions& o, const BuildOptions& build, Prog
   call_import(sidbeam_import_add_to, import.get(), made);
   set_metadata(made, build.metadata);
   return catalogue;
+}
+
+namespace {
+
+// The families of the tokens of a base that was built of such.
+std::vector<std::string> families_of(const sidbeam_index* index, const sidbeam_index_info& info) {
+  std::vector<std::string> families;
+  for (int64_t i = 0; i < info.metadata_count; ++i) {
+    const char *key = nullptr, *value = nullptr;
+    call(sidbeam_index_get_metadata, index, i, &key, &value);
+    if (std::string(key) == "sidbeam.families") families = json_texts(value);
+  }
+  return families;
+}
+
+// Says what the catalogue knows of its items, where the options leave it open.
+ImportOptions completed(ImportOptions o, const sidbeam_index* index, const sidbeam_index_info& info) {
+  o.levels = info.levels;
+  o.codes = join(std::vector<int32_t>(info.codes, info.codes + info.levels));
+  o.variable_length = info.variable_length != 0;
+  o.text_ids = info.id_type == SIDBEAM_ID_STRING;
+  std::string attributes;
+  for (const std::string& part : o.attributes.empty() ? std::vector<std::string>() : split(o.attributes, ',')) {
+    const std::string name = part.substr(0, part.rfind(':'));
+    int64_t number = -1;
+    call(sidbeam_index_find_attribute, index, name.c_str(), &number);
+    if (number < 0) throw Failure("--attributes: '" + name + "' is no attribute of the catalogue");
+    sidbeam_attribute_info attribute = SIDBEAM_ATTRIBUTE_INFO_INIT;
+    call(sidbeam_index_get_attribute, index, number, &attribute);
+    attributes += (attributes.empty() ? "" : ",") + name + ":" + kAttributeTypes[attribute.type];
+  }
+  o.attributes = attributes;
+  return o;
+}
+
+}  // namespace
+
+int64_t add_to_catalog(const ImportOptions& o, sidbeam_catalog* catalog, Progress& progress) {
+  const Index newest = open_version(catalog, 0);
+  const sidbeam_index_info base = index_info(newest.get());
+  const Import import = open_import(completed(o, newest.get(), base), progress);
+  sidbeam_import_info info = SIDBEAM_IMPORT_INFO_INIT;
+  call(sidbeam_import_get_info, import.get(), &info);
+  const std::vector<std::string> families(info.families, info.families + info.levels);
+  const std::vector<std::string> expected = families_of(newest.get(), base);
+  const bool tokens = std::any_of(families.begin(), families.end(), [](const auto& family) { return family != "*"; });
+  if (tokens && !expected.empty() && families != expected) {
+    throw Failure("'" + o.input + "': families " + Json(families).text() + ", expected " + Json(expected).text() +
+                  ", as in the catalogue (--token-pattern says what the file has)");
+  }
+  call_cancellable(sidbeam_import_add_to_catalog, import.get(), catalog);
+  return info.rows;
 }
 
 }  // namespace cli

@@ -40,12 +40,23 @@ void check_values(CLI::App& command) {
   }
 }
 
-// For an unknown command or option, CLI11 itself would first report a missing command.
-void check_command(const CLI::App& program, int argc, char** argv) {
-  if (argc >= 2 && argv[1][0] == '-') return;
+template <class App>
+auto commands_of(App& app) {
+  return app.get_subcommands([](const auto*) { return true; });
+}
+
+void check_values_of_all(CLI::App& app) {
+  check_values(app);
+  for (CLI::App* const command : commands_of(app)) check_values_of_all(*command);
+}
+
+// For an unknown command or option, CLI11 itself would first report a missing command. Commands may have commands.
+void check_command(const CLI::App& app, int argc, char** argv) {
+  const auto commands = commands_of(app);
+  if (commands.empty() || (argc >= 2 && argv[1][0] == '-')) return;
   std::string names;
-  for (const CLI::App* const command : program.get_subcommands([](const CLI::App*) { return true; })) {
-    if (argc >= 2 && command->check_name(argv[1])) return;
+  for (const CLI::App* const command : commands) {
+    if (argc >= 2 && command->check_name(argv[1])) return check_command(*command, argc - 1, argv + 1);
     names += (names.empty() ? "" : ", ") + command->get_name();
   }
   throw UsageError((argc >= 2 ? "'" + std::string(argv[1]) + "', " : "") + "expected a command: " + names);
@@ -109,7 +120,7 @@ Program::Program(const char* name, const char* what, std::function<std::string()
 Program::~Program() = default;
 
 void Program::run(int argc, char** argv) const {
-  for (CLI::App* const command : program_->get_subcommands([](CLI::App*) { return true; })) check_values(*command);
+  for (CLI::App* const command : commands_of(*program_)) check_values_of_all(*command);
   check_command(*program_, argc, argv);
   try {
     program_->parse(argc, argv);  // runs the command, too
@@ -121,8 +132,13 @@ void Program::run(int argc, char** argv) const {
 }
 
 std::string Program::command_name() const {
-  const auto parsed = program_->get_subcommands();
-  return parsed.empty() ? program_->get_name() : program_->get_name() + " " + parsed.front()->get_name();
+  std::string name = program_->get_name();
+  const CLI::App* app = program_.get();
+  for (auto parsed = app->get_subcommands(); !parsed.empty(); parsed = app->get_subcommands()) {
+    app = parsed.front();
+    name += " " + app->get_name();
+  }
+  return name;
 }
 
 }  // namespace cli

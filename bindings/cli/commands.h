@@ -12,9 +12,11 @@ namespace cli {
 void add_build(Command program);
 void add_synth(Command program);
 void add_plan(Command program);
+void add_catalog(Command program);
 void add_inspect(Command program);
 void add_verify(Command program);
 void add_lookup(Command program);
+void add_diff(Command program);
 void add_convert(Command program);
 void add_decode(Command program);
 void add_sample(Command program);
@@ -29,7 +31,9 @@ inline void add_attribute_loss(Command command, bool& allow) {
                    "replace a file even where its owner, mode, ACL or extended attributes cannot be kept");
 }
 inline void add_index(Command command, std::string& path) {
-  command.add_option("index", path, "index file (.sidx)").required().type_name("FILE");
+  command.add_option("index", path, "index file (.sidx), or a live catalogue: FOLDER, FOLDER@VERSION")
+      .required()
+      .type_name("INDEX");
 }
 
 }  // namespace cli

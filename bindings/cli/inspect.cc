@@ -4,12 +4,14 @@
 
 #include <support/output_file.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 
 #include "commands.h"
 #include "files.h"
 #include "json.h"
+#include "live.h"
 #include "options.h"
 
 namespace cli {
@@ -43,10 +45,25 @@ std::vector<std::pair<int64_t, int64_t>> count_items_per_sid(const sidbeam_index
   return {counts.begin(), counts.end()};
 }
 
+std::optional<InspectedPriorities> inspect_priorities(const sidbeam_index* index, const sidbeam_index_info& info) {
+  InspectedPriorities all{INT64_MAX, INT64_MIN};
+  for (int64_t row = 0; row < info.items; ++row) {
+    int64_t priority = 0;
+    try {
+      call(sidbeam_index_item_priority, index, row, &priority);
+    } catch (const LibraryFailure& failure) {
+      if (failure.status == SIDBEAM_MISSING_SECTION) return std::nullopt;
+      throw;
+    }
+    all = {std::min(all.least, priority), std::max(all.greatest, priority)};
+  }
+  return all;
+}
+
 Inspection gather(const std::string& path) {
   Index opened = open_index(path);
   const sidbeam_index* const index = opened.get();
-  Inspection result{std::move(opened), path, sidbeam_index_codebook(index), index_info(index), {}, {}, {}, {}, {}};
+  Inspection result{std::move(opened), path, sidbeam_index_codebook(index), index_info(index), {}, {}, {}, {}, {}, {}};
   for (int64_t i = 0; i < result.info.section_count; ++i) {
     sidbeam_section_info section = SIDBEAM_SECTION_INFO_INIT;
     call(sidbeam_index_get_section, index, i, &section);
@@ -63,6 +80,7 @@ Inspection gather(const std::string& path) {
   }
   result.items_per_sid = count_items_per_sid(index, result.info);
   result.attributes = inspect_attributes(index, result.info);
+  result.priorities = inspect_priorities(index, result.info);
   return result;
 }
 
@@ -79,6 +97,8 @@ Json inspection_json(const Inspection& x) {
   for (const auto& [key, value] : x.metadata) metadata.add(key, value);
   for (const auto& [items, sids] : x.items_per_sid) items_per_sid.push_back({{"items", items}, {"sids", sids}});
   for (const InspectedAttribute& attribute : x.attributes) attributes.push_back(attribute.json());
+  const Json priorities =
+      x.priorities ? Json{{"least", x.priorities->least}, {"greatest", x.priorities->greatest}} : Json(nullptr);
   return Json{{"format_version", x.format_version()},
               {"verified", x.verified()},
               {"sids", info.sids},
@@ -104,6 +124,7 @@ Json inspection_json(const Inspection& x) {
               {"metadata", metadata},
               {"attributes", attributes},
               {"attribute_digest", info.attribute_digest},
+              {"priorities", priorities},
               {"sections", sections}};
 }
 
@@ -124,6 +145,7 @@ std::string header_table(const Inspection& x) {
                {"merged pairs", with_commas(info.merged_pairs)},
                {"collisions", with_commas(info.collisions) + " SIDs with more than one item, at most " +
                                   with_commas(info.max_items_per_sid)}}};
+  if (x.priorities) table.rows.push_back({"priorities", x.priorities->values()});
   if (!x.codebook.empty()) table.rows.push_back({"codebook", x.codebook});
   for (const auto& [key, value] : x.metadata) table.rows.push_back({"metadata", key + "=" + value});
   return table.text();
@@ -152,15 +174,28 @@ std::string inspection_text(const Inspection& x) {
          sections.text();
 }
 
+void write_page(const Options& o, const std::string& page) {
+  sidbeam::OutputFile file(o.html.c_str(), o.allow_attribute_loss);
+  file.write(page.data(), static_cast<int64_t>(page.size()));
+  file.sync();
+  file.commit();
+}
+
+void run_live(const Options& o, const LivePlace& place) {
+  if (place.version > 0)
+    throw UsageError("'" + o.index + "': the whole catalogue is shown, expected '" + place.folder + "' alone");
+  const LiveInspection inspection = inspect_catalog(place.folder);
+  if (!o.html.empty()) write_page(o, catalog_page(inspection));
+  if (o.json) return print_json(catalog_json(inspection));
+  print(catalog_text(inspection));
+}
+
 void run(const Options& o) {
+  if (const auto place = live_place(o.index)) return run_live(o, *place);
   const Inspection inspection = gather(o.index);
   if (!o.html.empty()) {
     if (same_file(o.index, o.html)) throw UsageError("--html: '" + o.html + "' is the index file");
-    sidbeam::OutputFile file(o.html.c_str(), o.allow_attribute_loss);
-    const std::string page = inspection_page(inspection);
-    file.write(page.data(), static_cast<int64_t>(page.size()));
-    file.sync();
-    file.commit();
+    write_page(o, inspection_page(inspection));
   }
   if (o.json) return print_json(inspection_json(inspection));
   print(inspection_text(inspection));
@@ -170,7 +205,8 @@ void run(const Options& o) {
 
 void add_inspect(Command program) {
   const auto o = std::make_shared<Options>();
-  const Command command = program.add_subcommand("inspect", "Show what is in an index file: header, levels, sections");
+  const Command command =
+      program.add_subcommand("inspect", "Show what is in an index file, or in the folder of a live catalogue");
   add_index(command, o->index);
   command.add_option("--html", o->html, "also write one self-contained page with pictures").type_name("FILE");
   add_attribute_loss(command, o->allow_attribute_loss);

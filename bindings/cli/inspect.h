@@ -3,12 +3,14 @@
 #ifndef SIDBEAM_CLI_INSPECT_H
 #define SIDBEAM_CLI_INSPECT_H
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "abi.h"
 #include "json.h"
+#include "terminal.h"
 
 namespace cli {
 
@@ -26,6 +28,13 @@ struct InspectedAttribute {
 // One pass over the values.
 std::vector<InspectedAttribute> inspect_attributes(const sidbeam_index* index, const sidbeam_index_info& header);
 
+// Of priorities that the file keeps.
+struct InspectedPriorities {
+  int64_t least, greatest;
+
+  std::string values() const { return with_commas(least) + " .. " + with_commas(greatest); }
+};
+
 struct Inspection {
   Index index;  // what info borrows from
   std::string path, codebook;
@@ -35,6 +44,7 @@ struct Inspection {
   std::vector<double> mean_children;                       // by level; the end of a SID is not counted
   std::vector<std::pair<int64_t, int64_t>> items_per_sid;  // (items, SIDs with so many), rising
   std::vector<InspectedAttribute> attributes;
+  std::optional<InspectedPriorities> priorities;
 
   size_t levels() const { return static_cast<size_t>(info.levels); }
   std::string format_version() const {
@@ -47,6 +57,17 @@ struct Inspection {
 
 // One self-contained page: inline pictures, nothing fetched, light and dark.
 std::string inspection_page(const Inspection& inspection);
+
+// The folder of a live catalogue. In live_inspect.cc.
+struct LiveInspection {
+  std::string folder;
+  sidbeam_catalog_info info;
+  std::vector<sidbeam_version_info> versions;  // the newest first
+};
+LiveInspection inspect_catalog(const std::string& folder);
+Json catalog_json(const LiveInspection& inspection);
+std::string catalog_text(const LiveInspection& inspection);
+std::string catalog_page(const LiveInspection& inspection);
 
 }  // namespace cli
 

@@ -58,10 +58,7 @@ std::string shortest(double number) {
 
 }  // namespace
 
-const char* InspectedAttribute::type() const {
-  constexpr const char* kTypes[] = {"", "i64", "f32", "bool", "string", "strings"};
-  return kTypes[info.type];
-}
+const char* InspectedAttribute::type() const { return kAttributeTypes[info.type]; }
 
 std::vector<InspectedAttribute> inspect_attributes(const sidbeam_index* index, const sidbeam_index_info& header) {
   std::vector<InspectedAttribute> all;

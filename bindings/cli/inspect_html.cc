@@ -1,95 +1,15 @@
 // The page that inspect --html writes.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cmath>
 #include <map>
 
+#include "html.h"
 #include "inspect.h"
 #include "options.h"
 #include "terminal.h"
 
 namespace cli {
 namespace {
-
-constexpr int kWidth = 720;  // of a picture, in its own units
-
-constexpr const char* kHead = R"(<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<style>
-:root { --ink: #1c2430; --soft: #5d6878; --line: #d9dee6; --paper: #ffffff; --bar: #2f6fb5; --mark: #c2571a; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6eaf0; --soft: #9aa5b5; --line: #333c49; --paper: #14181e; --bar: #6aa5e0; --mark: #f0955c; }
-}
-body { background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; max-width: 48rem;
-       margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere;
-}
-.number { text-align: right; font-variant-numeric: tabular-nums; } th { color: var(--soft); font-weight: normal; }
-svg { width: 100%; height: auto; } svg text { fill: var(--ink); font: 13px system-ui, sans-serif; }
-.bar { fill: var(--bar); } .mark { fill: var(--mark); } p { color: var(--soft); }
-</style>
-)";
-
-std::string escape(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
-// One bar of a chart: a label, a length, what to print at its end, and perhaps a second value marked on the same axis.
-struct Bar {
-  std::string label;
-  double value;
-  std::string text;
-  double mark = -1;
-};
-
-// Horizontal bars, one below the other. With `logarithmic` a length is the logarithm of 1 + value.
-std::string bar_chart(const char* title, const std::vector<Bar>& bars, bool logarithmic) {
-  constexpr int kRow = 24, kLabel = 170, kText = 190;
-  const auto scaled = [logarithmic](double value) { return logarithmic ? std::log10(1 + value) : value; };
-  double most = 1e-9;
-  for (const Bar& bar : bars) most = std::max({most, scaled(bar.value), scaled(std::max(bar.mark, 0.0))});
-  const double unit = (kWidth - kLabel - kText) / most;
-  std::string svg = "<svg role=\"img\" aria-label=\"" + std::string(title) + "\" viewBox=\"0 0 " +
-                    std::to_string(kWidth) + " " + std::to_string(kRow * bars.size() + 4) + "\">\n";
-  for (size_t i = 0; i < bars.size(); ++i) {
-    const Bar& bar = bars[i];
-    const std::string y = std::to_string(kRow * i + 4), middle = std::to_string(kRow * i + 18);
-    const double length = std::max(1.0, unit * scaled(bar.value)), end = std::max(length, unit * scaled(bar.mark));
-    svg += "<text x=\"0\" y=\"" + middle + "\">" + escape(bar.label) + "</text><rect class=\"bar\" x=\"" +
-           std::to_string(kLabel) + "\" y=\"" + y + "\" width=\"" + fixed(length, 1) + "\" height=\"18\"/>";
-    if (bar.mark >= 0) {
-      svg += "<rect class=\"mark\" x=\"" + fixed(kLabel + unit * scaled(bar.mark) - 2, 1) + "\" y=\"" + y +
-             "\" width=\"4\" height=\"18\"/>";
-    }
-    svg += "<text x=\"" + fixed(kLabel + end + 8, 1) + "\" y=\"" + middle + "\">" + escape(bar.text) + "</text>\n";
-  }
-  return svg + "</svg>\n";
-}
 
 std::string header_section(const Inspection& x) {
   std::string kinds;
@@ -107,15 +27,12 @@ std::string header_section(const Inspection& x) {
       {"file bytes", with_commas(x.info.file_bytes)},
       {"bytes per item", fixed(x.bytes_per_item(), 2)},
       {"merged pairs", with_commas(x.info.merged_pairs)}};
+  if (x.priorities) rows.emplace_back("priorities", x.priorities->values());
   if (!x.codebook.empty()) rows.emplace_back("codebook", x.codebook);
   for (const auto& [key, value] : x.metadata) rows.emplace_back("metadata " + key, value);
   for (const InspectedAttribute& a : x.attributes)
     rows.emplace_back(std::string("attribute ") + a.info.name + " (" + a.type() + ")", a.values());
-  std::string html = "<h2>Header</h2>\n<table>\n";
-  for (const auto& [name, value] : rows) {
-    html += "<tr><th scope=\"row\">" + escape(name) + "</th><td>" + escape(value) + "</td></tr>\n";
-  }
-  return html + "</table>\n";
+  return "<h2>Header</h2>\n" + facts(rows);
 }
 
 std::string bytes_section(const Inspection& x) {
@@ -177,9 +94,8 @@ std::string collisions_section(const Inspection& x) {
 }  // namespace
 
 std::string inspection_page(const Inspection& x) {
-  const std::string title = escape(x.path.substr(x.path.rfind('/') + 1));
-  return std::string(kHead) + "<title>" + title + "</title>\n</head>\n<body>\n<h1>" + title + "</h1>\n" +
-         header_section(x) + bytes_section(x) + levels_section(x) + collisions_section(x) + "</body>\n</html>\n";
+  return page(x.path.substr(x.path.rfind('/') + 1),
+              header_section(x) + bytes_section(x) + levels_section(x) + collisions_section(x));
 }
 
 }  // namespace cli

@@ -26,6 +26,12 @@ ItemLists::ItemLists(const std::string& path, int32_t id_type, int64_t requests)
                   ", one per request");
 }
 
+ItemLists::ItemLists(const std::string& place, const std::vector<std::string>& ids, int32_t id_type)
+    : id_type_(id_type), shared_(true) {
+  lists_.push_back({0, 0, true});
+  for (const std::string& id : ids) add(place, id);
+}
+
 std::optional<sidbeam_item_list> ItemLists::of(int64_t request) const {
   const Span& span = lists_[shared_ ? 0 : static_cast<size_t>(request)];
   if (!span.given) return std::nullopt;

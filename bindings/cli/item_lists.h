@@ -17,6 +17,8 @@ class ItemLists {
   // An id per line is one list for all requests; blank lines are passed over. A file whose name ends in .jsonl has an
   // array of ids per request, a line each, in their order, or null for no list.
   ItemLists(const std::string& path, int32_t id_type, int64_t requests);
+  // One list, of ids that the command line has as `place`.
+  ItemLists(const std::string& place, const std::vector<std::string>& ids, int32_t id_type);
 
   bool shared() const { return shared_; }  // one list for all requests
   // Nothing where the request has no list. Valid as long as the object is where it is.

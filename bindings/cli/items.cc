@@ -17,7 +17,7 @@ void each_item(const sidbeam_index* index, int32_t id_type, int64_t lo, int64_t 
       take(row, id_type == SIDBEAM_ID_U64 ? std::to_string(static_cast<uint64_t>(id)) : std::to_string(id));
       continue;
     }
-    if (row > lo && name < end)
+    if (row > lo && name < end && index_info(index).version == 0)
       throw Failure("the names of item rows " + std::to_string(row - 1) + " and " + std::to_string(row) +
                     " overlap: the index is damaged");
     end = name + bytes;

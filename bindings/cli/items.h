@@ -12,7 +12,7 @@
 namespace cli {
 
 // The item rows [lo, hi), each with its id. Throws where names of neighbours overlap, as only those of a damaged index
-// do: together they could be as long as all names times the number of rows.
+// do: together they could be as long as all names times the number of rows. (Names of a version lie in several places.)
 void each_item(const sidbeam_index* index, int32_t id_type, int64_t lo, int64_t hi,
                const std::function<void(int64_t row, std::string id)>& take);
 // At most so many items per value of an attribute; 0: no cap.

@@ -20,6 +20,12 @@ Json::Json(std::initializer_list<Member> members) : Json() {
   for (const Member& member : members) add(member.name, member.value);
 }
 
+Json Json::raw(std::string text) {
+  Json value;
+  value.text_ = std::move(text);
+  return value;
+}
+
 void Json::add(const std::string& name, const Json& value) {
   text_.pop_back();
   text_ += (text_.size() == 1 ? "" : ",") + Json(name).text_ + ':' + value.text_ + '}';

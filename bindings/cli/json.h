@@ -34,6 +34,8 @@ class Json {
   }
   Json(std::initializer_list<Member> members);
 
+  // A value whose text is known.
+  static Json raw(std::string text);
   // Adds a member to an object.
   void add(const std::string& name, const Json& value);
   const std::string& text() const { return text_; }

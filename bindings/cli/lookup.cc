@@ -1,5 +1,6 @@
 // sidbeam lookup: what an index says of a prefix, a SID or an item.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include "items.h"
 #include "json.h"
 #include "options.h"
+#include "sid_walk.h"
 
 namespace cli {
 namespace {
@@ -63,24 +65,44 @@ Continuations continuations(const std::string& path, const Opened& opened, const
   return {codes, end != 0};
 }
 
-void lookup_prefix(const Options& o, const Opened& opened) {
-  const std::vector<int32_t> prefix = parse_codes_of("--prefix", o.prefix, opened.info);
+struct Counts {
+  int64_t sids = 0, items = 0;
+};
+
+// SIDs and items below a prefix.
+Counts count_below(const Opened& opened, const std::vector<int32_t>& prefix) {
   const sidbeam_index* index = opened.index.get();
+  Counts counts;
+  if (opened.info.version > 0) {  // what came and went is no range: a pass over all SIDs
+    each_live_sid(index, [&](int64_t ordinal, std::span<const int64_t> rows) {
+      if (rows.empty()) return;
+      const std::vector<int32_t> sid = sid_of(index, opened.info.levels, ordinal);
+      if (sid.size() < prefix.size() || !std::equal(prefix.begin(), prefix.end(), sid.begin())) return;
+      ++counts.sids;
+      counts.items += std::ssize(rows);
+    });
+    return counts;
+  }
   int64_t lo = 0, hi = 0, first = 0, last = 0, unused = 0;
   call(sidbeam_index_ordinals, index, prefix.data(), static_cast<int32_t>(prefix.size()), &lo, &hi);
-  if (lo < hi) {
-    call(sidbeam_index_item_rows, index, lo, &first, &unused);
-    call(sidbeam_index_item_rows, index, hi - 1, &unused, &last);
-  }
-  const Continuations next = continuations(o.index, opened, prefix, hi - lo);
+  if (lo >= hi) return counts;
+  call(sidbeam_index_item_rows, index, lo, &first, &unused);
+  call(sidbeam_index_item_rows, index, hi - 1, &unused, &last);
+  return {hi - lo, last - first};
+}
+
+void lookup_prefix(const Options& o, const Opened& opened) {
+  const std::vector<int32_t> prefix = parse_codes_of("--prefix", o.prefix, opened.info);
+  const Counts below = count_below(opened, prefix);
+  const Continuations next = continuations(o.index, opened, prefix, below.sids);
   if (o.json) {
-    return print_json(
-        Json{{"prefix", prefix}, {"next", next.codes}, {"end", next.end}, {"sids", hi - lo}, {"items", last - first}});
+    return print_json(Json{
+        {"prefix", prefix}, {"next", next.codes}, {"end", next.end}, {"sids", below.sids}, {"items", below.items}});
   }
   print(Table{2,
               {{"prefix", prefix.empty() ? "(empty)" : join(prefix)},
-               {"SIDs", with_commas(hi - lo)},
-               {"items", with_commas(last - first)},
+               {"SIDs", with_commas(below.sids)},
+               {"items", with_commas(below.items)},
                {"is a SID", next.end ? "yes" : "no"},
                {"next codes", next.codes.empty() ? "none" : join(next.codes)}}}
             .text());

@@ -19,9 +19,10 @@
 namespace {
 
 using AddCommand = void(cli::Command);
-constexpr AddCommand* kCommands[] = {cli::add_build,  cli::add_synth,  cli::add_plan,    cli::add_inspect,
-                                     cli::add_verify, cli::add_lookup, cli::add_convert, cli::add_decode,
-                                     cli::add_sample, cli::add_run,    cli::add_draft};
+constexpr AddCommand* kCommands[] = {cli::add_build,   cli::add_synth,  cli::add_plan,   cli::add_catalog,
+                                     cli::add_inspect, cli::add_verify, cli::add_lookup, cli::add_diff,
+                                     cli::add_convert, cli::add_decode, cli::add_sample, cli::add_run,
+                                     cli::add_draft};
 
 std::string version() {
   return std::string("sidbeam ") + sidbeam_version() + " (ABI " + std::to_string(sidbeam_abi_version()) + ", kernels " +

@@ -5,6 +5,7 @@
 #include "json_lines.h"
 #include "keys.h"
 #include "options.h"
+#include "sid_walk.h"
 
 namespace cli {
 namespace {
@@ -65,8 +66,11 @@ void Histories::fill_position(Prompt& prompt) const {
 
 // One pass: sidbeam_index_find_item takes one per item.
 void Histories::number_items() {
-  each_item(index_, info_.id_type, 0, info_.items,
-            [this](int64_t row, std::string id) { rows_.emplace(std::move(id), row); });
+  const auto take = [this](int64_t row, std::string id) { rows_.emplace(std::move(id), row); };
+  if (info_.version == 0) return each_item(index_, info_.id_type, 0, info_.items, take);
+  each_live_sid(index_, [&](int64_t, std::span<const int64_t> rows) {
+    for (const int64_t row : rows) each_item(index_, info_.id_type, row, row + 1, take);
+  });
 }
 
 void Histories::append(const std::string& item, Prompt& prompt) {

@@ -5,6 +5,7 @@
 #include "abi.h"
 #include "commands.h"
 #include "json.h"
+#include "live.h"
 
 namespace cli {
 namespace {
@@ -17,6 +18,7 @@ struct Options {
 
 void run(const Options& o) {
   const Stopwatch watch;
+  const auto place = live_place(o.index);  // following it has read its logs, whose records have checksums
   const Index index = open_index(o.index, o.threads);
   call_about(o.index, sidbeam_index_verify, index.get(),
              int32_t{o.full ? SIDBEAM_VERIFY_FULL : SIDBEAM_VERIFY_CHECKSUMS});
@@ -25,6 +27,7 @@ void run(const Options& o) {
   if (o.json) {
     std::vector<std::string> checked = {"header", "checksums"};
     if (o.full) checked.push_back("structure");
+    if (place) checked.push_back("logs");
     return print_json(Json{{"ok", true},
                            {"checked", checked},
                            {"sections", info.section_count},
@@ -38,7 +41,9 @@ void run(const Options& o) {
                {"structure", o.full ? "ok, " + with_commas(info.sids) + " SIDs of " + std::to_string(info.levels) +
                                           " levels" + ", " + with_commas(info.items) + " items"
                                     : "not checked (--full)"},
+               {"logs", "ok, version " + std::to_string(info.version)},
                {"read", with_commas(info.file_bytes) + " bytes in " + fixed(seconds, 3) + " s"}}};
+  if (!place) table.rows.erase(table.rows.end() - 2);
   print(table.text());
 }
 
@@ -52,7 +57,9 @@ void add_verify(Command program) {
   command.add_flag("--full", o->full, "check the structure too: order, ranges, agreement between sections");
   command.add_option("--threads", o->threads, "0: one per core").between(0, 1024).capture_default_str();
   add_json(command, o->json);
-  command.footer("Example:\n  sidbeam verify --full office.sidx");
+  command.footer(
+      "Of a live catalogue, the base of the version and the logs.\n"
+      "Example:\n  sidbeam verify --full office.sidx");
   command.callback([o] { run(*o); });
 }
 

@@ -60,21 +60,36 @@ static inline int fl_arrow_config(flat_in_bytes sid, flat_in_bytes levels, flat_
 
 enum { FLAT_MOST_ATTRIBUTES = 256 };
 
-/* stream: the address of an ArrowArrayStream; attributes: names, each of which ends with NUL. Returns the number of
- * pairs. */
+/* What the config of a call that adds pairs refers to. */
+typedef struct fl_arrow_names {
+  const char *levels[SIDBEAM_MAX_LEVELS], *attributes[FLAT_MOST_ATTRIBUTES];
+} fl_arrow_names;
+
+/* The same with names of attributes, each of which ends with NUL. */
+static inline int fl_arrow_pairs_config(flat_in_bytes sid, flat_in_bytes levels, flat_in_bytes level_prefix,
+                                        flat_in_bytes item, flat_in_bytes priority, flat_in_bytes attributes,
+                                        int32_t all_attributes, fl_arrow_names* names, sidbeam_arrow_config* config,
+                                        sidbeam_error* err) {
+  const sidbeam_arrow_config defaults = SIDBEAM_ARROW_CONFIG_INIT;
+  *config = defaults;
+  config->attributes = names->attributes;
+  config->all_attributes = all_attributes;
+  config->attribute_count = fl_names(attributes, "attributes", FLAT_MOST_ATTRIBUTES, names->attributes, err);
+  return err->code == 0 && fl_arrow_config(sid, levels, level_prefix, item, priority, names->levels, config, err);
+}
+
+/* stream: the address of an ArrowArrayStream. Returns the number of pairs. */
 static inline int64_t flat_builder_add_arrow(flat_handle* builder, int64_t stream, flat_in_bytes sid,
                                              flat_in_bytes levels, flat_in_bytes level_prefix, flat_in_bytes item,
                                              flat_in_bytes priority, flat_in_bytes attributes, int32_t all_attributes,
                                              sidbeam_error* err) {
-  sidbeam_arrow_config config = SIDBEAM_ARROW_CONFIG_INIT;
-  const char *names[SIDBEAM_MAX_LEVELS], *columns[FLAT_MOST_ATTRIBUTES];
+  fl_arrow_names names;
+  sidbeam_arrow_config config;
   int64_t pairs = 0;
   void* object = NULL;
   fl_clear(err);
-  config.attributes = columns;
-  config.all_attributes = all_attributes;
-  config.attribute_count = fl_names(attributes, "attributes", FLAT_MOST_ATTRIBUTES, columns, err);
-  if (err->code == 0 && fl_arrow_config(sid, levels, level_prefix, item, priority, names, &config, err))
+  if (fl_arrow_pairs_config(sid, levels, level_prefix, item, priority, attributes, all_attributes, &names, &config,
+                            err))
     object = fl_enter(builder, FLAT_BUILDER, err);
   if (object == NULL) {
     flat_arrow_release(stream);

@@ -23,39 +23,123 @@ static inline void flat_builder_declare_attribute(flat_handle* builder, const ch
   fl_leave(builder);
 }
 
-/* Fields of sidbeam_attribute_column; those that the type does not need may be none. valid, bools: bytes. Strings go by
- * offsets, which has one more than there are; with codes they are a dictionary. */
-static inline void flat_builder_set_attribute(flat_handle* builder, const char* name, int64_t count,
-                                              flat_in_bytes valid, flat_in_i64 integers, flat_in_f32 numbers,
-                                              flat_in_bytes bools, flat_in_bytes text, flat_in_i64 offsets,
-                                              flat_in_i64 lists, flat_in_i64 codes, sidbeam_error* err) {
-  sidbeam_attribute_column column = SIDBEAM_ATTRIBUTE_COLUMN_INIT;
+/* A column of `count` values of its arrays, which must be long enough; those that the type does not need may be none.
+ * valid, bools: bytes. Strings go by offsets, which has one more than there are; with codes they are a dictionary. */
+static inline int fl_attribute_column(const char* name, int64_t count, flat_in_bytes valid, flat_in_i64 integers,
+                                      flat_in_f32 numbers, flat_in_bytes bools, flat_in_bytes text, flat_in_i64 offsets,
+                                      flat_in_i64 lists, flat_in_i64 codes, sidbeam_attribute_column* out,
+                                      sidbeam_error* err) {
   int64_t values = count;
-  void* object;
-  fl_clear(err);
   if (!FLAT_NEED(err, valid, count) || !FLAT_NEED(err, integers, count) || !FLAT_NEED(err, numbers, count) ||
       !FLAT_NEED(err, bools, count) || !FLAT_NEED(err, lists, count + 1))
-    return;
+    return 0;
   if (lists.data != NULL && count >= 0) values = lists.data[count];
   if (values < 0) values = 0; /* which the library refuses */
   if (!FLAT_NEED(err, codes, values) || (codes.data == NULL && !FLAT_NEED(err, offsets, values + 1)) ||
       !FLAT_NEED(err, offsets, 1) ||
       (offsets.data != NULL && !FLAT_NEED(err, text, offsets.data[codes.data == NULL ? values : offsets.count - 1])))
+    return 0;
+  out->name = name;
+  out->valid = (const uint8_t*)valid.data;
+  out->integers = integers.data;
+  out->numbers = numbers.data;
+  out->bools = (const uint8_t*)bools.data;
+  out->text = text.data;
+  out->offsets = offsets.data;
+  out->lists = lists.data;
+  out->codes = codes.data;
+  out->string_count = offsets.count - 1;
+  return 1;
+}
+
+/* The arguments of fl_attribute_column. */
+static inline void flat_builder_set_attribute(flat_handle* builder, const char* name, int64_t count,
+                                              flat_in_bytes valid, flat_in_i64 integers, flat_in_f32 numbers,
+                                              flat_in_bytes bools, flat_in_bytes text, flat_in_i64 offsets,
+                                              flat_in_i64 lists, flat_in_i64 codes, sidbeam_error* err) {
+  sidbeam_attribute_column column = SIDBEAM_ATTRIBUTE_COLUMN_INIT;
+  void* object;
+  fl_clear(err);
+  if (!fl_attribute_column(name, count, valid, integers, numbers, bools, text, offsets, lists, codes, &column, err))
     return;
-  column.name = name;
-  column.valid = (const uint8_t*)valid.data;
-  column.integers = integers.data;
-  column.numbers = numbers.data;
-  column.bools = (const uint8_t*)bools.data;
-  column.text = text.data;
-  column.offsets = offsets.data;
-  column.lists = lists.data;
-  column.codes = codes.data;
-  column.string_count = offsets.count - 1;
   object = fl_enter(builder, FLAT_BUILDER, err);
   if (object == NULL) return;
   (void)!sidbeam_builder_set_attribute((sidbeam_builder*)object, &column, count, err);
   fl_leave(builder);
+}
+
+/* Values of attributes that go with the pairs of one call, of `count` pairs each. They are copied: a language has no
+ * way to lend as many arrays as there are attributes. */
+typedef struct fl_columns {
+  int64_t count;
+  int32_t used;
+  sidbeam_attribute_column columns[FLAT_MOST_ATTRIBUTES];
+  const sidbeam_attribute_column* pointers[FLAT_MOST_ATTRIBUTES];
+} fl_columns;
+
+static inline void fl_destroy_columns(void* object) {
+  fl_columns* columns = (fl_columns*)object;
+  for (int32_t i = 0; i < columns->used; i++) {
+    const sidbeam_attribute_column* column = columns->columns + i;
+    const void* const copies[] = {column->name, column->valid,   column->integers, column->numbers, column->bools,
+                                  column->text, column->offsets, column->lists,    column->codes};
+    for (size_t c = 0; c < sizeof(copies) / sizeof(*copies); c++) free((void*)(uintptr_t)copies[c]);
+  }
+  free(columns);
+}
+
+static inline flat_handle* flat_columns_create(sidbeam_error* err) {
+  fl_columns* columns = (fl_columns*)calloc(1, sizeof(*columns));
+  fl_clear(err);
+  if (columns != NULL) return fl_box(FLAT_COLUMNS, columns, fl_destroy_columns);
+  fl_fail(err, SIDBEAM_OUT_OF_MEMORY, "no memory for values of attributes");
+  return NULL;
+}
+
+/* NULL where there is nothing to copy, or an error. */
+static inline const void* fl_copy(const void* data, int64_t bytes, sidbeam_error* err) {
+  void* copy;
+  if (data == NULL || err->code != 0) return NULL;
+  copy = malloc(bytes > 0 ? (size_t)bytes : 1);
+  if (copy == NULL)
+    fl_fail(err, SIDBEAM_OUT_OF_MEMORY, "no memory for %" PRId64 " bytes of values of attributes", bytes);
+  else if (bytes > 0)
+    memcpy(copy, data, (size_t)bytes);
+  return copy;
+}
+
+/* The arguments of fl_attribute_column. */
+static inline void flat_columns_put(flat_handle* columns, const char* name, int64_t count, flat_in_bytes valid,
+                                    flat_in_i64 integers, flat_in_f32 numbers, flat_in_bytes bools, flat_in_bytes text,
+                                    flat_in_i64 offsets, flat_in_i64 lists, flat_in_i64 codes, sidbeam_error* err) {
+  sidbeam_attribute_column column = SIDBEAM_ATTRIBUTE_COLUMN_INIT;
+  fl_columns* to;
+  fl_clear(err);
+  if (!fl_attribute_column(name, count, valid, integers, numbers, bools, text, offsets, lists, codes, &column, err))
+    return;
+  to = (fl_columns*)fl_enter(columns, FLAT_COLUMNS, err);
+  if (to == NULL) return;
+  if (to->used == FLAT_MOST_ATTRIBUTES) {
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "attributes has more than %d names", FLAT_MOST_ATTRIBUTES);
+  } else if (to->used > 0 && to->count != count) {
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "attributes have %" PRId64 " and %" PRId64 " values, expected one per pair",
+            to->count, count);
+  } else {
+    to->count = count;
+    column.name = (const char*)fl_copy(name, name == NULL ? 0 : (int64_t)strlen(name) + 1, err);
+    column.valid = (const uint8_t*)fl_copy(valid.data, valid.count, err);
+    column.integers = (const int64_t*)fl_copy(integers.data, integers.count * 8, err);
+    column.numbers = (const float*)fl_copy(numbers.data, numbers.count * 4, err);
+    column.bools = (const uint8_t*)fl_copy(bools.data, bools.count, err);
+    column.text = (const char*)fl_copy(text.data, text.count, err);
+    column.offsets = (const int64_t*)fl_copy(offsets.data, offsets.count * 8, err);
+    column.lists = (const int64_t*)fl_copy(lists.data, lists.count * 8, err);
+    column.codes = (const int64_t*)fl_copy(codes.data, codes.count * 8, err);
+    to->columns[to->used] = column;
+    to->pointers[to->used] = to->columns + to->used;
+    to->used++;
+  }
+  fl_leave(columns);
 }
 
 /* How many attributes the index has. */

@@ -2,19 +2,11 @@
 #ifndef SIDBEAM_FLAT_BUILDER_H
 #define SIDBEAM_FLAT_BUILDER_H
 
-/* Progress is stored for languages to poll, and so is a request to cancel: no callback enters them. */
-static inline int32_t fl_progress(void* context, int32_t phase, int64_t done, int64_t total) {
-  flat_handle* handle = (flat_handle*)context;
-  atomic_store(&handle->phase, phase);
-  atomic_store(&handle->done, done);
-  atomic_store(&handle->total, total);
-  return atomic_load(&handle->cancel);
-}
-
 static inline sidbeam_builder_config fl_builder_config(flat_in_i32 codes, int32_t variable_length, int32_t id_type,
                                                        int32_t kinds, int32_t collisions, int32_t threads,
                                                        int64_t memory_limit_bytes, const char* codebook,
-                                                       int64_t hash_seed, int32_t allow_attribute_loss) {
+                                                       int64_t hash_seed, int32_t allow_attribute_loss,
+                                                       int32_t keep_priorities) {
   sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
   config.levels = codes.count > INT32_MAX ? INT32_MAX : (int32_t)codes.count;
   config.codes = codes.data;
@@ -27,6 +19,7 @@ static inline sidbeam_builder_config fl_builder_config(flat_in_i32 codes, int32_
   config.codebook = codebook;
   config.hash_seed = hash_seed;
   config.allow_attribute_loss = allow_attribute_loss;
+  config.keep_priorities = keep_priorities;
   return config;
 }
 
@@ -36,9 +29,11 @@ static inline void fl_destroy_builder(void* object) { sidbeam_builder_destroy((s
 static inline flat_handle* flat_builder_create(flat_handle* runtime, flat_in_i32 codes, int32_t variable_length,
                                                int32_t id_type, int32_t kinds, int32_t collisions, int32_t threads,
                                                int64_t memory_limit_bytes, const char* codebook, int64_t hash_seed,
-                                               int32_t allow_attribute_loss, sidbeam_error* err) {
-  sidbeam_builder_config config = fl_builder_config(codes, variable_length, id_type, kinds, collisions, threads,
-                                                    memory_limit_bytes, codebook, hash_seed, allow_attribute_loss);
+                                               int32_t allow_attribute_loss, int32_t keep_priorities,
+                                               sidbeam_error* err) {
+  sidbeam_builder_config config =
+      fl_builder_config(codes, variable_length, id_type, kinds, collisions, threads, memory_limit_bytes, codebook,
+                        hash_seed, allow_attribute_loss, keep_priorities);
   sidbeam_builder* builder = NULL;
   flat_handle* handle;
   void* object;
@@ -60,25 +55,11 @@ static inline flat_handle* flat_builder_create(flat_handle* runtime, flat_in_i32
   return handle;
 }
 
-/* Phase (SIDBEAM_PHASE_*), done and total of the running call; from any thread, at any time. */
-static inline void flat_builder_get_progress(flat_handle* builder, flat_out_i64 out, sidbeam_error* err) {
-  fl_clear(err);
-  if (!FLAT_GIVEN(err, out, 3) || !fl_is(builder, FLAT_BUILDER, err)) return;
-  out.data[0] = atomic_load(&builder->phase);
-  out.data[1] = atomic_load(&builder->done);
-  out.data[2] = atomic_load(&builder->total);
-}
-
-/* 1: the running call, or the next one, ends with CANCELLED; 0: takes that back. From any thread, at any time. */
-static inline void flat_builder_cancel(flat_handle* builder, int32_t cancel) {
-  if (builder != NULL) atomic_store(&builder->cancel, cancel);
-}
-
-/* The builder reads its own number of levels per SID, whatever the caller's array has. */
-static inline int fl_sids_of_levels(flat_handle* builder, int32_t levels, sidbeam_error* err) {
-  if (fl_is(builder, FLAT_BUILDER, err) && builder->levels != levels)
-    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "codes has %d levels, expected %d, those of the builder", levels,
-            builder->levels);
+/* A builder, and a catalogue, reads its own number of levels per SID, whatever the caller's array has. */
+static inline int fl_sids_of_levels(flat_handle* owner, int32_t kind, int32_t levels, sidbeam_error* err) {
+  if (fl_is(owner, kind, err) && owner->levels != levels)
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "codes has %d levels, expected %d, those of the %s", levels, owner->levels,
+            fl_kind_name(kind));
   return err->code == 0;
 }
 
@@ -87,7 +68,7 @@ static inline void flat_builder_add(flat_handle* builder, flat_in_i32 codes, int
                                     int64_t count, flat_in_i64 ids, flat_in_i64 priorities, sidbeam_error* err) {
   void* object;
   fl_clear(err);
-  if (!fl_sids_of_levels(builder, levels, err) || !FLAT_GIVEN(err, codes, fl_product(count, levels)) ||
+  if (!fl_sids_of_levels(builder, FLAT_BUILDER, levels, err) || !FLAT_GIVEN(err, codes, fl_product(count, levels)) ||
       !FLAT_NEED(err, lengths, count) || !FLAT_NEED(err, ids, count) || !FLAT_NEED(err, priorities, count))
     return;
   object = fl_enter(builder, FLAT_BUILDER, err);
@@ -102,7 +83,7 @@ static inline void flat_builder_add_named(flat_handle* builder, flat_in_i32 code
                                           flat_in_i64 priorities, sidbeam_error* err) {
   void* object;
   fl_clear(err);
-  if (!fl_sids_of_levels(builder, levels, err) || !FLAT_GIVEN(err, codes, fl_product(count, levels)) ||
+  if (!fl_sids_of_levels(builder, FLAT_BUILDER, levels, err) || !FLAT_GIVEN(err, codes, fl_product(count, levels)) ||
       !FLAT_NEED(err, lengths, count) || !FLAT_GIVEN(err, id_offsets, count + 1) ||
       !FLAT_NEED(err, priorities, count) || !FLAT_GIVEN(err, id_bytes, count > 0 ? id_offsets.data[count] : 0))
     return;

@@ -171,6 +171,22 @@ static inline flat_handle* flat_filter_update(flat_handle* filter, int32_t by, f
   return fl_box_filter(updated);
 }
 
+/* The same filter on another version of a live catalogue, or on another index. */
+static inline flat_handle* flat_filter_on(flat_handle* filter, flat_handle* index, sidbeam_error* err) {
+  sidbeam_filter* moved = NULL;
+  void *object, *to;
+  fl_clear(err);
+  object = fl_share(filter, FLAT_FILTER, err);
+  if (object == NULL) return NULL;
+  to = fl_share(index, FLAT_INDEX, err);
+  if (to != NULL) {
+    (void)!sidbeam_filter_on((sidbeam_filter*)object, (sidbeam_index*)to, &moved, err);
+    fl_drop_user(index);
+  }
+  fl_drop_user(filter);
+  return fl_box_filter(moved);
+}
+
 static inline void flat_filter_prepare(flat_handle* filter, sidbeam_error* err) {
   void* object;
   fl_clear(err);

@@ -34,6 +34,8 @@
 
 #include "filter.h"
 
+#include "catalog.h"
+
 #include "constraint.h"
 
 #include "items.h"

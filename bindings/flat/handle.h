@@ -27,7 +27,10 @@ enum {
   FLAT_HIDDEN = 14,
   FLAT_SPECULATION = 15,
   FLAT_IMPORT = 16,
-  FLAT_FILTER = 17
+  FLAT_FILTER = 17,
+  FLAT_COLUMNS = 18,
+  FLAT_CATALOG = 19,
+  FLAT_COMPACTION = 20
 };
 
 typedef struct flat_handle flat_handle;
@@ -39,11 +42,11 @@ struct flat_handle {
   atomic_llong users;  /* calls inside and views alive; FLAT_CLOSED once closed */
   atomic_llong owners; /* of the box: the language's object, and every user */
   atomic_int busy;     /* 1 while a call is inside a kind that serves one thread at a time */
-  int32_t levels;      /* of a builder: codes of its SIDs; of a constraint set: the most of any constraint */
+  int32_t levels;      /* of a builder and a catalogue: codes of their SIDs; of a constraint set: the most of any */
   int32_t device_type; /* of a session, a constraint set, a model and a draft decoder */
   int32_t results;     /* of a disc; of a draft decoder its beams */
   int32_t id_type;     /* of a builder */
-  /* Of a build and an import, written by the thread that does it, read by any. */
+  /* Of a build, an import and a compaction, written by the thread that does it, read by any. */
   atomic_int cancel;
   atomic_int phase;
   atomic_llong done, total;
@@ -53,10 +56,10 @@ struct flat_handle {
 #define FLAT_CLOSED (1LL << 62)
 
 static inline const char* fl_kind_name(int32_t kind) {
-  static const char* const names[] = {"runtime",        "builder",    "index",         "constraint",   "session",
-                                      "constraint set", "plan",       "disc",          "model",        "runner",
-                                      "events",         "draft head", "draft decoder", "output layer", "hidden step",
-                                      "speculation",    "import",     "filter"};
+  static const char* const names[] = {
+      "runtime",     "builder",     "index",  "constraint", "session",          "constraint set", "plan",
+      "disc",        "model",       "runner", "events",     "draft head",       "draft decoder",  "output layer",
+      "hidden step", "speculation", "import", "filter",     "attribute values", "catalogue",      "compaction"};
   return names[kind];
 }
 
@@ -141,6 +144,34 @@ static inline void flat_free(flat_handle* handle) {
   if (handle == NULL) return;
   flat_close(handle);
   fl_drop_owner(handle);
+}
+
+/* Progress is stored for languages to poll, and so is a request to cancel: no callback enters them. */
+static inline int32_t fl_progress(void* context, int32_t phase, int64_t done, int64_t total) {
+  flat_handle* handle = (flat_handle*)context;
+  atomic_store(&handle->phase, phase);
+  atomic_store(&handle->done, done);
+  atomic_store(&handle->total, total);
+  return atomic_load(&handle->cancel);
+}
+
+/* Phase (SIDBEAM_PHASE_*), done and total of the running call of a builder, an import or a compaction; from any thread,
+ * at any time. */
+static inline void flat_get_progress(flat_handle* handle, flat_out_i64 out, sidbeam_error* err) {
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, out, 3)) return;
+  if (handle == NULL) {
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "handle is null, expected one of what can be watched");
+    return;
+  }
+  out.data[0] = atomic_load(&handle->phase);
+  out.data[1] = atomic_load(&handle->done);
+  out.data[2] = atomic_load(&handle->total);
+}
+
+/* 1: the running call, or the next one, ends with CANCELLED; 0: takes that back. From any thread, at any time. */
+static inline void flat_cancel(flat_handle* handle, int32_t cancel) {
+  if (handle != NULL) atomic_store(&handle->cancel, cancel);
 }
 
 /* A view of the arrays of a session, a speculation or a draft decoder begins; it keeps them alive until

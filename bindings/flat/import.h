@@ -19,7 +19,7 @@ enum {
 static inline void fl_destroy_import(void* object) { fl_import_api->import_destroy((sidbeam_import*)object); }
 
 /* A place for what flat_import_open makes, so that the opening, a pass over the file, can be cancelled and watched as a
- * build can: by flat_import_cancel and flat_import_get_progress. */
+ * build can: by flat_cancel and flat_get_progress. */
 static inline flat_handle* flat_import_create(void) { return fl_box(FLAT_IMPORT, NULL, fl_destroy_import); }
 
 /* Arguments as the fields of sidbeam_import_config; texts may be NULL. token_base -1: numbers are codes. */
@@ -167,19 +167,6 @@ static inline void flat_import_add_to(flat_handle* import, flat_handle* builder,
     fl_leave(builder);
   }
   fl_leave(import);
-}
-
-/* As flat_builder_get_progress and flat_builder_cancel. */
-static inline void flat_import_get_progress(flat_handle* import, flat_out_i64 out, sidbeam_error* err) {
-  fl_clear(err);
-  if (!FLAT_GIVEN(err, out, 3) || !fl_is(import, FLAT_IMPORT, err)) return;
-  out.data[0] = atomic_load(&import->phase);
-  out.data[1] = atomic_load(&import->done);
-  out.data[2] = atomic_load(&import->total);
-}
-
-static inline void flat_import_cancel(flat_handle* import, int32_t cancel) {
-  if (import != NULL) atomic_store(&import->cancel, cancel);
 }
 
 #endif

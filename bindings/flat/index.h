@@ -114,6 +114,9 @@ enum {
   FLAT_INFO_MAX_ITEMS_PER_SID,
   FLAT_INFO_FILE_BYTES,
   FLAT_INFO_VERIFIED,
+  FLAT_INFO_VERSION,
+  FLAT_INFO_GENERATION,
+  FLAT_INFO_LIVE_ITEMS,
   FLAT_INFO_CODES,
   FLAT_INFO_MAX_CHILDREN = FLAT_INFO_CODES + SIDBEAM_MAX_LEVELS,
   FLAT_INFO_NODES = FLAT_INFO_MAX_CHILDREN + SIDBEAM_MAX_LEVELS,
@@ -139,6 +142,9 @@ static inline void fl_put_info(const sidbeam_index_info* info, int64_t* out, fla
   out[FLAT_INFO_MAX_ITEMS_PER_SID] = info->max_items_per_sid;
   out[FLAT_INFO_FILE_BYTES] = info->file_bytes;
   out[FLAT_INFO_VERIFIED] = info->verified;
+  out[FLAT_INFO_VERSION] = info->version;
+  out[FLAT_INFO_GENERATION] = info->generation;
+  out[FLAT_INFO_LIVE_ITEMS] = info->live_items;
   memset(out + FLAT_INFO_CODES, 0, (FLAT_INFO_COUNT - FLAT_INFO_CODES) * sizeof(*out));
   for (l = 0; l < fl_known_levels(info->levels); l++) {
     out[FLAT_INFO_CODES + l] = info->codes[l];

@@ -30,18 +30,41 @@ static inline void flat_index_items(flat_handle* index, flat_in_i64 ordinals, in
   fl_drop_user(index);
 }
 
+typedef sidbeam_status (*fl_item_number)(const sidbeam_index* index, int64_t item_row, int64_t* out,
+                                         sidbeam_error* err);
+
+/* What `ask` says of many item rows, for which there is room. */
+static inline void fl_ask_item_rows(flat_handle* index, flat_in_i64 item_rows, fl_item_number ask, flat_out_i64 out,
+                                    sidbeam_error* err) {
+  int64_t i;
+  void* object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return;
+  for (i = 0; i < item_rows.count && err->code == 0; i++)
+    (void)!ask((sidbeam_index*)object, item_rows.data[i], out.data + i, err);
+  fl_drop_user(index);
+}
+
 /* The ordinals of many item rows: ordinals [item_rows]. */
 static inline void flat_index_item_ordinals(flat_handle* index, flat_in_i64 item_rows, flat_out_i64 ordinals,
                                             sidbeam_error* err) {
-  int64_t i;
-  void* object;
   fl_clear(err);
-  if (!FLAT_GIVEN(err, ordinals, item_rows.count)) return;
-  object = fl_share(index, FLAT_INDEX, err);
-  if (object == NULL) return;
-  for (i = 0; i < item_rows.count && err->code == 0; i++)
-    (void)!sidbeam_index_item_ordinal((sidbeam_index*)object, item_rows.data[i], ordinals.data + i, err);
-  fl_drop_user(index);
+  if (FLAT_GIVEN(err, ordinals, item_rows.count))
+    fl_ask_item_rows(index, item_rows, sidbeam_index_item_ordinal, ordinals, err);
+}
+
+/* The priorities of many item rows: priorities [item_rows]. */
+static inline void flat_index_item_priorities(flat_handle* index, flat_in_i64 item_rows, flat_out_i64 priorities,
+                                              sidbeam_error* err) {
+  fl_clear(err);
+  if (FLAT_GIVEN(err, priorities, item_rows.count))
+    fl_ask_item_rows(index, item_rows, sidbeam_index_item_priority, priorities, err);
+}
+
+/* 1 if two names that lie so say that the index is damaged. In a file those of rising rows follow each other; in a
+ * version of a live catalogue those that were added lie elsewhere, in the order of their SIDs. */
+static inline int fl_names_overlap(int is_version, const char* before, const char* end, const char* name,
+                                   int64_t bytes) {
+  return is_version ? name < end && before < name + bytes : name < end;
 }
 
 /* The ids of many item rows: ids [item_rows] (-1 where ids are names); name_bytes [item_rows], if given: the lengths of
@@ -49,21 +72,24 @@ static inline void flat_index_item_ordinals(flat_handle* index, flat_in_i64 item
  * sum, which could be the length of all names times the number of rows. */
 static inline void flat_index_item_ids(flat_handle* index, flat_in_i64 item_rows, flat_out_i64 ids,
                                        flat_out_i64 name_bytes, sidbeam_error* err) {
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
   int64_t i, bytes = 0;
-  const char *name = NULL, *end = NULL;
+  const char *name = NULL, *before = NULL, *end = NULL;
   void* object;
   fl_clear(err);
   if (!FLAT_GIVEN(err, ids, item_rows.count) || !FLAT_NEED(err, name_bytes, item_rows.count)) return;
   object = fl_share(index, FLAT_INDEX, err);
   if (object == NULL) return;
+  (void)!sidbeam_index_get_info((sidbeam_index*)object, &info, err);
   for (i = 0; i < item_rows.count && err->code == 0; i++) {
     const int64_t row = item_rows.data[i];
     if (sidbeam_index_item_id((sidbeam_index*)object, row, ids.data + i, &name, &bytes, err) != SIDBEAM_OK) break;
     if (name_bytes.data != NULL) name_bytes.data[i] = bytes;
     if (name_bytes.data == NULL || name == NULL) continue;
-    if (i > 0 && item_rows.data[i - 1] < row && name < end)
+    if (i > 0 && item_rows.data[i - 1] < row && fl_names_overlap(info.version != 0, before, end, name, bytes))
       fl_fail(err, SIDBEAM_CORRUPT, "the names of item rows %lld and %lld overlap: the index is damaged",
               (long long)item_rows.data[i - 1], (long long)row);
+    before = name;
     end = name + bytes;
   }
   fl_drop_user(index);

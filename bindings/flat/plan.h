@@ -17,9 +17,10 @@ static inline flat_handle* flat_builder_plan(flat_handle* builder, sidbeam_error
 
 /* The arguments are those of flat_builder_create. */
 static inline flat_handle* flat_plan_estimate(flat_in_i32 codes, int32_t variable_length, int32_t id_type,
-                                              int32_t kinds, int64_t sids, sidbeam_error* err) {
-  const sidbeam_builder_config config =
-      fl_builder_config(codes, variable_length, id_type, kinds, SIDBEAM_COLLISIONS_KEEP, 0, 0, NULL, 0, 0);
+                                              int32_t kinds, int32_t keep_priorities, int64_t sids,
+                                              sidbeam_error* err) {
+  const sidbeam_builder_config config = fl_builder_config(codes, variable_length, id_type, kinds,
+                                                          SIDBEAM_COLLISIONS_KEEP, 0, 0, NULL, 0, 0, keep_priorities);
   sidbeam_plan* plan = NULL;
   fl_clear(err);
   if (sidbeam_plan_estimate(&config, sids, &plan, err) != SIDBEAM_OK) return NULL;

@@ -54,25 +54,38 @@ func (b *Builder) SetAttribute(name string, values AttributeValues) error {
 	if err := cText("name", name); err != nil {
 		return err
 	}
-	var text []byte
-	var offsets, lists []int64
-	count := len(values.Integers) + len(values.Numbers) + len(values.Bools) + len(values.Strings) + len(values.Lists)
-	if values.Lists != nil {
-		var all []string
-		lists = make([]int64, 1, len(values.Lists)+1)
-		for _, list := range values.Lists {
-			all = append(all, list...)
-			lists = append(lists, int64(len(all)))
-		}
-		text, offsets = join(all)
-	} else if values.Strings != nil {
-		text, offsets = join(values.Strings)
-	}
+	v := values.native()
 	f := newFailure()
-	native.Flat_builder_set_attribute(b.handle.raw(), name, int64(count), flags(values.Valid), values.Integers,
-		values.Numbers, flags(values.Bools), text, offsets, lists, nil, f.bytes())
+	native.Flat_builder_set_attribute(b.handle.raw(), name, v.count, v.valid, v.integers, v.numbers, v.bools, v.text,
+		v.offsets, v.lists, nil, f.bytes())
 	runtime.KeepAlive(b)
 	return f.done()
+}
+
+// nativeValues are AttributeValues as C has them.
+type nativeValues struct {
+	count              int64
+	valid, bools, text []byte
+	integers           []int64
+	numbers            []float32
+	offsets, lists     []int64
+}
+
+func (v *AttributeValues) native() nativeValues {
+	out := nativeValues{valid: flags(v.Valid), bools: flags(v.Bools), integers: v.Integers, numbers: v.Numbers}
+	out.count = int64(len(v.Integers) + len(v.Numbers) + len(v.Bools) + len(v.Strings) + len(v.Lists))
+	if v.Lists != nil {
+		var all []string
+		out.lists = make([]int64, 1, len(v.Lists)+1)
+		for _, list := range v.Lists {
+			all = append(all, list...)
+			out.lists = append(out.lists, int64(len(all)))
+		}
+		out.text, out.offsets = join(all)
+	} else if v.Strings != nil {
+		out.text, out.offsets = join(v.Strings)
+	}
+	return out
 }
 
 func flags(bools []bool) []byte {

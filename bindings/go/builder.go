@@ -26,6 +26,10 @@ type BuilderConfig struct {
 	// Write replaces a file even if its owner, mode, access list (ACL) or extended attributes cannot be kept; those that
 	// are left grant nobody more than the old file did. Otherwise it fails with IOError.
 	AllowAttributeLoss bool
+
+	// The index keeps the priorities, for Index.ItemPriorities. They take nothing where all are equal, and otherwise 2, 4
+	// or 8 bytes an item row, as few as their range allows.
+	KeepPriorities bool
 }
 
 // Builder makes an index of (SID, item) pairs: Add, Add, ... then Write or Finish. The same pairs and options give the
@@ -50,7 +54,7 @@ func NewBuilder(config BuilderConfig) (*Builder, error) {
 	if err := withRuntime(config.Runtime, func(runtime uintptr) {
 		box = native.Flat_builder_create(runtime, config.Codes, flag(config.VariableLength), int(config.IDType),
 			int(config.Kinds), int(config.Collisions), saturate(config.Threads), config.MemoryLimit, config.Codebook,
-			config.HashSeed, flag(config.AllowAttributeLoss), f.bytes())
+			config.HashSeed, flag(config.AllowAttributeLoss), flag(config.KeepPriorities), f.bytes())
 	}); err != nil {
 		return nil, err
 	}
@@ -168,14 +172,17 @@ func (b *Builder) Finish(ctx context.Context) (*Index, error) {
 }
 
 // Progress says how far the running call is: done of total, in units of the phase. From any goroutine.
-func (b *Builder) Progress() (phase Phase, done, total int64) {
-	if b.handle == nil {
+func (b *Builder) Progress() (phase Phase, done, total int64) { return progressOf(b.handle) }
+
+// progressOf is that of a builder or a compaction, or nothing of none.
+func progressOf(h *handle) (phase Phase, done, total int64) {
+	if h == nil {
 		return 0, 0, 0
 	}
 	var numbers [3]int64
 	f := newFailure()
-	native.Flat_builder_get_progress(b.handle.raw(), numbers[:], f.bytes())
-	runtime.KeepAlive(b)
+	native.Flat_get_progress(h.raw(), numbers[:], f.bytes())
+	runtime.KeepAlive(h)
 	_ = f.done() // with room for 3 numbers it cannot fail
 	return Phase(numbers[0]), numbers[1], numbers[2]
 }
@@ -193,7 +200,7 @@ func (b *Builder) cancellable(ctx context.Context, call func(f *failure)) error 
 	if b.handle == nil || ctx == nil || ctx.Done() == nil {
 		call(f)
 	} else {
-		cancelWith(ctx, func(cancel int) { native.Flat_builder_cancel(b.handle.raw(), cancel) }, func() { call(f) })
+		cancelWith(ctx, func(cancel int) { native.Flat_cancel(b.handle.raw(), cancel) }, func() { call(f) })
 	}
 	runtime.KeepAlive(b)
 	return f.doneIn(ctx)

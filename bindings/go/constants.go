@@ -42,16 +42,18 @@ const (
 	CollisionsFirst                   // only the first in that order
 )
 
-// Phase is a phase of a build.
+// Phase is a phase of a build, or of a compaction.
 type Phase int32
 
-// Phases of a build.
+// Phases of a build. A compaction gathers pairs before them, and writes a file after them.
 const (
 	PhaseSort Phase = iota
 	PhaseScan
 	PhaseEmit
 	PhaseChecksum
 	PhaseSync
+	PhaseGather
+	PhaseWrite
 )
 
 // Residency says where an opened file lives.
@@ -75,6 +77,17 @@ const (
 	VerifyHeader    Verify = iota // the header, and every section's bounds; constant time
 	VerifyChecksums               // and every section's checksum; reads the whole file
 	VerifyFull                    // and the structure itself
+)
+
+// Sync says when a live catalogue forces to the disk what was published. What is not may be lost if the machine stops,
+// never anything before it; a process that stops loses nothing that was published.
+type Sync int32
+
+// Ways to sync.
+const (
+	SyncPublish  Sync = iota // before Publish returns
+	SyncInterval             // by the first Publish, Sync or Close that comes an interval after the last time
+	SyncHost                 // by Sync
 )
 
 // Strategy says how valid codes are found.
@@ -162,7 +175,12 @@ func (s Strategy) String() string {
 func (m Mode) String() string { return name(int32(m), "search", "sample", "stochastic") }
 
 // String is the phase's name.
-func (p Phase) String() string { return name(int32(p), "sort", "scan", "emit", "checksum", "sync") }
+func (p Phase) String() string {
+	return name(int32(p), "sort", "scan", "emit", "checksum", "sync", "gather", "write")
+}
+
+// String is the name of the way.
+func (s Sync) String() string { return name(int32(s), "publish", "interval", "host") }
 
 // String is the type's name.
 func (t IDType) String() string { return name(int32(t), "i64", "u64", "string") }

@@ -10,6 +10,13 @@
 //	beams.Codes, beams.Parents, beams.Scores                  // views of the session's arrays: what to feed next
 //	session.Items(nil, items)                                  // the items of the beams
 //
+// Where items come and go while the index serves, it is that of a live [Catalog]:
+//
+//	catalog, err := sidbeam.NewCatalog(base, "catalogue", sidbeam.CatalogConfig{})
+//	err = catalog.Add(pairs, nil)                              // nobody sees it yet
+//	version, err := catalog.Publish()                          // all of it at once, or nothing
+//	index, err := catalog.Snapshot(0)                          // an index like any other
+//
 // Where the library runs the model too, a [Runner] takes the tokens of a history and gives the items:
 //
 //	model, err := sidbeam.OpenModel("model", sidbeam.ModelConfig{})
@@ -32,11 +39,11 @@
 // # Life and threads
 //
 // Runtime, Index, Filter, Constraint, ConstraintSet, Model, DraftHead and OutputLayer are immutable: share them among
-// goroutines, and a Runner. A Builder, Session, DraftDecoder, HiddenStep or Speculation serves one goroutine at a time;
-// a second one gets BadState, never a crash. Close may be called again, and while calls run: the memory goes with the
-// last of them, and the last view of the arrays of a session or a speculation. Objects that are not closed go with the
-// garbage collector, which does not see how large they are. Every object holds what it was made from. Any use after
-// Close fails with BadState.
+// goroutines, and also a Runner and a Catalog. A Builder, Session, DraftDecoder, HiddenStep or Speculation serves one
+// goroutine at a time; a second one gets BadState, never a crash. Close may be called again, and while calls run: the
+// memory goes with the last of them, and the last view of the arrays of a session or a speculation. Objects that are
+// not closed go with the garbage collector, which does not see how large they are. Every object holds what it was made
+// from. Any use after Close fails with BadState.
 //
 // Nothing here calls back into Go, and C keeps no Go pointer: what a runner has to say waits for a goroutine.
 package sidbeam

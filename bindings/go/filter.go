@@ -239,6 +239,21 @@ func (t *Filter) Update(items ItemList, allowed []bool) (filter *Filter, unknown
 	return filter, missing[0], err
 }
 
+// On gives the same filter on another version of a live catalogue, or on another index. What was made of a text or of
+// terms is asked of that index's items. A set of items or rows has the same rows where both are versions on one base,
+// or that base, and none that came later. Errors: InvalidArgument (a set on another base; as FilterTerm).
+func (t *Filter) On(index *Index) (*Filter, error) {
+	if index == nil {
+		return nil, invalid("index is a nil *Index, expected one")
+	}
+	return newFilter(func(f *failure) uintptr {
+		box := native.Flat_filter_on(t.raw(), index.handle.raw(), f.bytes())
+		runtime.KeepAlive(t)
+		runtime.KeepAlive(index)
+		return box
+	})
+}
+
 // Prepare derives now what a search reads, on the runtime's threads, so that no request waits for it.
 func (t *Filter) Prepare() error {
 	f := newFailure()

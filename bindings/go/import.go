@@ -138,7 +138,7 @@ func (i *importFile) cancellable(ctx context.Context, call func(f *failure)) err
 	if ctx == nil || ctx.Done() == nil {
 		call(f)
 	} else {
-		cancelWith(ctx, func(cancel int) { native.Flat_import_cancel(i.handle.raw(), cancel) }, func() { call(f) })
+		cancelWith(ctx, func(cancel int) { native.Flat_cancel(i.handle.raw(), cancel) }, func() { call(f) })
 	}
 	runtime.KeepAlive(i)
 	return f.doneIn(ctx)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -232,6 +233,34 @@ func TestReplacedAndTruncatedWhileOpen(t *testing.T) {
 	after, _ := copied.Info()
 	if before.SIDs != 3 || after.SIDs != 1 || before.Fingerprint == after.Fingerprint {
 		t.Errorf("expected 3 SIDs, then 1, got %d and %d", before.SIDs, after.SIDs)
+	}
+}
+
+func TestPrioritiesAreKeptOnRequest(t *testing.T) {
+	pairs := sidbeam.Pairs{Codes: []int32{1, 1, 1, 1, 0, 0}, IDs: []int64{7, 8, 9},
+		Priorities: []int64{-3, math.MaxInt64, math.MinInt64}}
+	for _, keep := range []bool{true, false} {
+		config := sidbeam.BuilderConfig{Codes: []int32{4, 4}, KeepPriorities: keep}
+		index, err := builderOf(t, config, pairs).Finish(context.Background())
+		must(t, err)
+		defer index.Close()
+		must(t, index.Verify(sidbeam.VerifyFull))
+		found, err := index.ItemPriorities([]int64{0, 1, 2})
+		if !keep {
+			fails(t, err, sidbeam.MissingSection, "the index keeps no priorities")
+			continue
+		}
+		must(t, err)
+		if expected := []int64{math.MinInt64, math.MaxInt64, -3}; !reflect.DeepEqual(found, expected) {
+			t.Errorf("priorities: expected %v, got %v", expected, found)
+		}
+		_, err = index.ItemPriorities([]int64{3})
+		fails(t, err, sidbeam.InvalidArgument, "expected 0..2")
+		plan, err := sidbeam.EstimatePlan(config, 3)
+		must(t, err)
+		if last := plan.Sections[len(plan.Sections)-1]; last.Kind != "item_priorities" || last.Bytes != 24 {
+			t.Errorf("estimate: expected 24 bytes of priorities at its end, got %+v", last)
+		}
 	}
 }
 

@@ -28,6 +28,9 @@ type Info struct {
 	Fingerprint              string  // XXH3-128 of levels, codes, SIDs and items, in hexadecimal; not of kinds or metadata
 	Verified                 Verify  // depth to which it was found sound; full after a Builder's Finish, header after Peek
 
+	// Of a version of a live Catalog, whose SIDs and Items count those that have gone too. Otherwise 0, 0 and Items.
+	Version, Generation, LiveItems int64
+
 	metadata int
 }
 
@@ -74,6 +77,9 @@ func readInfo(call func(numbers []int64, fingerprint []byte, f *failure)) (*Info
 		FileBytes:      numbers[native.FLAT_INFO_FILE_BYTES],
 		Fingerprint:    string(fingerprint),
 		Verified:       Verify(numbers[native.FLAT_INFO_VERIFIED]),
+		Version:        numbers[native.FLAT_INFO_VERSION],
+		Generation:     numbers[native.FLAT_INFO_GENERATION],
+		LiveItems:      numbers[native.FLAT_INFO_LIVE_ITEMS],
 		metadata:       int(numbers[native.FLAT_INFO_METADATA_COUNT]),
 	}
 	for l := 0; l < info.Levels; l++ {

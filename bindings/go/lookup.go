@@ -169,6 +169,19 @@ func (x *Index) ItemOrdinals(itemRows []int64) ([]int64, error) {
 	return ordinals, nil
 }
 
+// ItemPriorities gives the priorities of item rows: [N]. Those of a SID have the highest first. Where the index was
+// built without KeepPriorities it is an error, MissingSection.
+func (x *Index) ItemPriorities(itemRows []int64) ([]int64, error) {
+	priorities := make([]int64, len(itemRows))
+	f := newFailure()
+	native.Flat_index_item_priorities(x.handle.raw(), itemRows, priorities, f.bytes())
+	runtime.KeepAlive(x)
+	if err := f.done(); err != nil {
+		return nil, err
+	}
+	return priorities, nil
+}
+
 // ItemIDs gives the ids of item rows: [N], unsigned ones as the same bits; -1 where ids are names.
 func (x *Index) ItemIDs(rows []int64) ([]int64, error) {
 	ids, _, err := x.itemIDs(rows, nil)

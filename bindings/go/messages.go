@@ -12,7 +12,7 @@ import (
 // cWords are what only C says in a message: NULL, constants and functions. Words in quotation marks and paths stay, and
 // names of environment variables.
 var cWords = regexp.MustCompile(`(^|[ ,(])(?:NULL\b|SIDBEAM_(KIND|MODE|NORMALIZE|STRATEGY|ID|COLLISIONS|RESIDENCY|` +
-	`VERIFY|WEIGHTS|HIDDEN|SPECULATE|QUOTES|DRAFT_VERIFY|DRAFT_INPUT|DRAFT_TRANSITION|ATTRIBUTE|TERM|FILTER|ROWS|` +
+	`VERIFY|SYNC|WEIGHTS|HIDDEN|SPECULATE|QUOTES|DRAFT_VERIFY|DRAFT_INPUT|DRAFT_TRANSITION|ATTRIBUTE|TERM|FILTER|ROWS|` +
 	`DEVICE|DTYPE)_([A-Z0-9_]+|\*)|` +
 	`sidbeam_([a-z]+)_([a-z]+)\(\)|SIDBEAM_(BROADCAST)\b)`)
 

@@ -30,15 +30,15 @@ func (b *Builder) Plan(ctx context.Context) (*Plan, error) {
 }
 
 // EstimatePlan gives the sizes expected for a number of distinct SIDs drawn uniformly, one item each, without building
-// anything. Errors: InvalidArgument (config, or more SIDs than the codes allow).
+// anything. Priorities that are kept count as of 8 bytes. Errors: InvalidArgument (config, or more SIDs than the codes
+// allow).
 func EstimatePlan(config BuilderConfig, sids int64) (*Plan, error) {
 	if err := checkABI(); err != nil {
 		return nil, err
 	}
 	f := newFailure()
 	box := native.Flat_plan_estimate(config.Codes, flag(config.VariableLength), int(config.IDType), int(config.Kinds),
-		sids,
-		f.bytes())
+		flag(config.KeepPriorities), sids, f.bytes())
 	if err := f.done(); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "call.h"
 #include "catalogue.h"
 #include "failure.h"
 #include "numbers.h"
@@ -9,52 +10,43 @@
 namespace importer {
 namespace {
 
-// Calls a function of the core with these arguments and an error, and throws what that error says.
-template <class... Parameters, class... Arguments>
-void call(sidbeam_status (*function)(Parameters...), Arguments... arguments) {
-  sidbeam_error err = SIDBEAM_ERROR_INIT;
-  if (const sidbeam_status status = function(arguments..., &err); status != SIDBEAM_OK) {
-    throw Failure(err.message, status);
-  }
-}
-
 // Rows as the core takes them: one stride, ids of one type.
 class Feeder {
  public:
-  Feeder(sidbeam_builder* builder, const Survey& survey, IdForm ids)
-      : builder_(builder),
-        stride_(static_cast<size_t>(survey.shape.levels)),
+  Feeder(const Survey& survey, IdForm ids)
+      : stride_(static_cast<size_t>(survey.shape.levels)),
         variable_(survey.shape.variable_length),
         id_type_(survey.id_type),
         unsigned_(ids == IdForm::kUnsigned),
-        attributes_(survey.shape.attributes) {
-    for (const AttributeSpec& spec : attributes_)
-      call(sidbeam_builder_declare_attribute, builder_, spec.name.c_str(), spec.type);
-  }
+        attributes_(survey.shape.attributes) {}
 
-  void add(Batch& batch) {
-    const int32_t* codes = batch.codes.data();
-    if (batch.codes.size() != batch.size() * stride_) codes = pad(batch);
-    const int64_t rows = static_cast<int64_t>(batch.size());
-    const int32_t* lengths = variable_ ? batch.lengths.data() : nullptr;
-    // Where no record has a priority the core need not keep one for each.
-    const bool ranked = std::any_of(batch.priorities.begin(), batch.priorities.end(), [](int64_t p) { return p != 0; });
-    const int64_t* priorities = ranked ? batch.priorities.data() : nullptr;
+  // Valid until the next call, as long as the batch is as it is left.
+  const sidbeam_pairs& pairs_of(Batch& batch) {
+    pairs_ = SIDBEAM_PAIRS_INIT;
+    pairs_.codes = batch.codes.size() == batch.size() * stride_ ? batch.codes.data() : pad(batch);
+    pairs_.lengths = variable_ ? batch.lengths.data() : nullptr;
+    pairs_.count = static_cast<int64_t>(batch.size());
+    pairs_.priorities = batch.priorities.empty() ? nullptr : batch.priorities.data();
     if (id_type_ == SIDBEAM_ID_STRING) {
       if (batch.name_ends.empty()) print_ids(batch);
       batch.name_ends.insert(batch.name_ends.begin(), 0);
-      call(sidbeam_builder_add_named, builder_, codes, lengths, rows, batch.names.data(), batch.name_ends.data(),
-           priorities);
+      pairs_.id_bytes = batch.names.data();
+      pairs_.id_offsets = batch.name_ends.data();
     } else {
       if (!batch.name_ends.empty()) parse_names(batch);
-      call(sidbeam_builder_add, builder_, codes, lengths, rows, batch.ids.empty() ? nullptr : batch.ids.data(),
-           priorities);
+      pairs_.ids = batch.ids.empty() ? nullptr : batch.ids.data();
     }
-    for (size_t i = 0; i < attributes_.size(); ++i) set_attribute(attributes_[i], batch.attributes[i], rows);
+    columns_.clear();
+    for (size_t i = 0; i < attributes_.size(); ++i) columns_.push_back(column_of(attributes_[i], batch.attributes[i]));
+    pointers_.clear();
+    for (const sidbeam_attribute_column& column : columns_) pointers_.push_back(&column);
+    pairs_.attributes = pointers_.data();
+    pairs_.attribute_count = static_cast<int64_t>(pointers_.size());
+    return pairs_;
   }
 
  private:
-  void set_attribute(const AttributeSpec& spec, AttributeValues& values, int64_t rows) {
+  static sidbeam_attribute_column column_of(const AttributeSpec& spec, AttributeValues& values) {
     sidbeam_attribute_column column = SIDBEAM_ATTRIBUTE_COLUMN_INIT;
     values.text_ends.insert(values.text_ends.begin(), 0);
     values.list_ends.insert(values.list_ends.begin(), 0);
@@ -66,7 +58,7 @@ class Feeder {
     column.text = values.text.data();
     column.offsets = values.text_ends.data();
     if (spec.type == SIDBEAM_ATTRIBUTE_STRING_LIST) column.lists = values.list_ends.data();
-    call(sidbeam_builder_set_attribute, builder_, &column, rows);
+    return column;
   }
 
   const int32_t* pad(const Batch& batch) {
@@ -97,7 +89,6 @@ class Feeder {
     }
   }
 
-  sidbeam_builder* builder_;
   size_t stride_;
   bool variable_;
   int32_t id_type_;
@@ -105,7 +96,31 @@ class Feeder {
   const std::vector<AttributeSpec>& attributes_;
   int64_t row_ = 0;
   std::vector<int32_t> padded_;
+  std::vector<sidbeam_attribute_column> columns_;
+  std::vector<const sidbeam_attribute_column*> pointers_;
+  sidbeam_pairs pairs_ = SIDBEAM_PAIRS_INIT;
 };
+
+void add_pairs(sidbeam_builder* builder, const sidbeam_pairs& pairs) {
+  // Where no record has a priority the core need not keep one for each.
+  const bool ranked = pairs.priorities != nullptr &&
+                      std::any_of(pairs.priorities, pairs.priorities + pairs.count, [](int64_t p) { return p != 0; });
+  const int64_t* priorities = ranked ? pairs.priorities : nullptr;
+  if (pairs.id_offsets != nullptr) {
+    call(sidbeam_builder_add_named, builder, pairs.codes, pairs.lengths, pairs.count, pairs.id_bytes, pairs.id_offsets,
+         priorities);
+  } else {
+    call(sidbeam_builder_add, builder, pairs.codes, pairs.lengths, pairs.count, pairs.ids, priorities);
+  }
+  for (int64_t i = 0; i < pairs.attribute_count; ++i)
+    call(sidbeam_builder_set_attribute, builder, pairs.attributes[i], pairs.count);
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
 
 void set_metadata(sidbeam_builder* builder, const Shape& shape) {
   const auto set = [&](const char* key, const std::string& value) {
@@ -121,28 +136,21 @@ void set_metadata(sidbeam_builder* builder, const Shape& shape) {
   if (shape.token_base) set("sidbeam.token_base", std::to_string(*shape.token_base));
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
-
 }  // namespace
 
-void add_rows(const Options& options, const CatalogueFiles& files, const Survey& survey, sidbeam_builder* builder) {
-  const auto source = open_source(files, survey.shape);
-  Feeder feeder(builder, survey, source->id_form());
+void Catalogue::each(const std::function<void(const sidbeam_pairs&)>& take) const {
+  const auto source = open_source(files_, survey_.shape);
+  Feeder feeder(survey_, source->id_form());
   int64_t rows = 0;
   for (Batch batch; source->next(batch);) {
     rows += static_cast<int64_t>(batch.size());
-    feeder.add(batch);
-    options.progress(SIDBEAM_PHASE_READ, source->done(), source->total());
+    take(feeder.pairs_of(batch));
+    options_.progress(SIDBEAM_PHASE_READ, source->done(), source->total());
   }
-  if (rows != survey.rows) {
-    throw Failure("'" + options.input + "': " + std::to_string(rows) + " rows, expected " +
-                  std::to_string(survey.rows) + ": the file changed while it was read");
+  if (rows != survey_.rows) {
+    throw Failure("'" + options_.input + "': " + std::to_string(rows) + " rows, expected " +
+                  std::to_string(survey_.rows) + ": the file changed while it was read");
   }
-  set_metadata(builder, survey.shape);
 }
 
 Catalogue::Catalogue(Options options)
@@ -150,7 +158,12 @@ Catalogue::Catalogue(Options options)
   for (const Family& family : survey_.shape.families) families_.push_back(family.text());
 }
 
-void Catalogue::add_to(sidbeam_builder* builder) const { add_rows(options_, files_, survey_, builder); }
+void Catalogue::add_to(sidbeam_builder* builder) const {
+  for (const AttributeSpec& spec : survey_.shape.attributes)
+    call(sidbeam_builder_declare_attribute, builder, spec.name.c_str(), spec.type);
+  each([builder](const sidbeam_pairs& pairs) { add_pairs(builder, pairs); });
+  set_metadata(builder, survey_.shape);
+}
 
 std::string Catalogue::summary() const {
   const Shape& shape = survey_.shape;

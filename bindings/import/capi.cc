@@ -199,6 +199,14 @@ sidbeam_status sidbeam_import_add_to(sidbeam_import* import, sidbeam_builder* bu
   });
 }
 
+sidbeam_status sidbeam_import_add_to_catalog(sidbeam_import* import, sidbeam_catalog* catalog, sidbeam_error* err) {
+  return importer::guarded(err, [&] {
+    sidbeam::capi::require(import, "import");
+    sidbeam::capi::require(catalog, "catalog");
+    importer::object(import)->catalogue.add_to(catalog);
+  });
+}
+
 sidbeam_status sidbeam_import_build(sidbeam_runtime* runtime, const char* path, const sidbeam_import_config* config,
                                     const sidbeam_builder_config* builder, sidbeam_builder** out, sidbeam_error* err) {
   return importer::guarded(err, [&] {
@@ -216,7 +224,8 @@ sidbeam_status sidbeam_import_get_api(uint32_t abi_version, const sidbeam_import
                                               sidbeam_import_get_info,
                                               sidbeam_import_add_to,
                                               sidbeam_import_build,
-                                              sidbeam_import_destroy};
+                                              sidbeam_import_destroy,
+                                              sidbeam_import_add_to_catalog};
   return importer::guarded(err, [&] {
     sidbeam::capi::require(out, "out");
     if (abi_version != SIDBEAM_IMPORT_ABI_VERSION)

@@ -3,6 +3,9 @@
 #ifndef SIDBEAM_IMPORT_CATALOGUE_H
 #define SIDBEAM_IMPORT_CATALOGUE_H
 
+#include <sidbeam/catalog.h>
+
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +19,7 @@ struct Survey {
   Shape shape;
   int32_t id_type = SIDBEAM_ID_I64;
   int64_t rows = 0;
+  bool priorities = false;  // some records have one
 };
 
 // An open file that has been surveyed. Not to be moved: its parts refer to each other.
@@ -26,6 +30,8 @@ class Catalogue {
   Catalogue& operator=(const Catalogue&) = delete;
 
   void add_to(sidbeam_builder* builder) const;
+  // Publishes nothing. If it throws, some of the rows may have been added.
+  void add_to(sidbeam_catalog* catalog) const;
   void set_progress(decltype(Options::progress) progress) { options_.progress = std::move(progress); }
 
   const std::string& format() const { return files_.format; }
@@ -36,6 +42,9 @@ class Catalogue {
   std::string summary() const;
 
  private:
+  // All rows, some at a time, with the attributes.
+  void each(const std::function<void(const sidbeam_pairs&)>& take) const;
+
   Options options_;
   CatalogueFiles files_;
   Survey survey_;
@@ -44,8 +53,6 @@ class Catalogue {
 
 // In survey.cc. Throws a Failure where the file is no catalogue.
 Survey survey_catalogue(const Options& options, const CatalogueFiles& files);
-// In add.cc.
-void add_rows(const Options& options, const CatalogueFiles& files, const Survey& survey, sidbeam_builder* builder);
 
 }  // namespace importer
 

@@ -178,6 +178,7 @@ class CsvSource final : public Source {
   }
 
   IdForm id_form() const override { return IdForm::kText; }
+  bool gives_priorities() const override { return columns_.priority != kNone; }
   int64_t done() const override { return text_.position(); }
   int64_t total() const override { return file_.size(); }
 

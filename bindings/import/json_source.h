@@ -17,6 +17,7 @@ class JsonSource : public Source {
   std::string id_field() const override { return reader_.id_field(); }
   int64_t total() const override { return file_.size(); }
   void check_asked() const override;
+  bool gives_priorities() const override { return reader_.found_priority(); }
 
  protected:
   bool accepts(std::string_view record) const override { return simdjson::validate_utf8(record.data(), record.size()); }

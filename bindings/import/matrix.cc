@@ -39,6 +39,7 @@ class MatrixSource final : public Source {
     for (const ZipMember& member : members_) check_crc(file_, member, poll);
   }
   IdForm id_form() const override { return ids_ ? ids_->form() : IdForm::kNone; }
+  bool gives_priorities() const override { return priorities_.has_value(); }
   int32_t levels() const override { return static_cast<int32_t>(std::min<int64_t>(rows_.columns(), INT32_MAX)); }
   int64_t done() const override { return record_; }
   int64_t total() const override { return rows_.rows(); }

@@ -45,6 +45,8 @@ class Source : public Where {
   // The same where one of its ids is missing, all others being numbers.
   void check_numbers() const { texts_.check_numbers(); }
   virtual IdForm id_form() const = 0;
+  // Whether the records have priorities, as far as they have been read.
+  virtual bool gives_priorities() const { return false; }
   // Codes of every SID where the format says so before a row is read, else 0.
   virtual int32_t levels() const { return 0; }
   // Bytes or rows read, and to read, for a progress bar.

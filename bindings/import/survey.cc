@@ -73,7 +73,7 @@ Survey survey_catalogue(const Options& options, const CatalogueFiles& files) {
     source = open_source(files, given);
   }
   source->check_sums();
-  Survey survey{given, SIDBEAM_ID_I64, source->total()};
+  Survey survey{given, SIDBEAM_ID_I64, source->total(), source->gives_priorities()};
   if (!needs_pass(*source, given)) {
     survey.id_type = IdSurvey().type(source->id_form(), options);
     survey.shape.families.assign(static_cast<size_t>(given.levels), Family{});
@@ -98,6 +98,7 @@ Survey survey_catalogue(const Options& options, const CatalogueFiles& files) {
   source->sids().finish(survey.shape);
   survey.shape.attributes = source->attributes().finish(options, files.format == "csv" ? "column" : "field");
   survey.id_type = ids.type(source->id_form(), options);
+  survey.priorities = source->gives_priorities();
   return survey;
 }
 

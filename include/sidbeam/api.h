@@ -13,6 +13,7 @@
 
 #include "arrow.h"
 #include "builder.h"
+#include "catalog.h"
 #include "constraint.h"
 #include "disc.h"
 #include "index.h"
@@ -204,6 +205,34 @@ typedef struct sidbeam_api {
   sidbeam_status (*constraint_items)(const sidbeam_constraint* constraint, const int64_t* ordinals, int64_t count,
       const sidbeam_item_limits* limits, int64_t* item_rows, int64_t* offsets, int32_t* truncated, int32_t* came_short,
       sidbeam_error* err);
+  sidbeam_status (*index_item_priority)(
+      const sidbeam_index* index, int64_t item_row, int64_t* priority, sidbeam_error* err);
+  sidbeam_status (*catalog_create)(sidbeam_index* base, const char* folder, const sidbeam_catalog_config* config,
+      sidbeam_catalog** out, sidbeam_error* err);
+  sidbeam_status (*catalog_open)(sidbeam_runtime* runtime, const char* folder, const sidbeam_catalog_config* config,
+      sidbeam_catalog** out, sidbeam_error* err);
+  sidbeam_status (*catalog_follow)(sidbeam_runtime* runtime, const char* folder, const sidbeam_catalog_config* config,
+      sidbeam_catalog** out, sidbeam_error* err);
+  sidbeam_status (*catalog_refresh)(sidbeam_catalog* catalog, int64_t wait_ms, int64_t* version, sidbeam_error* err);
+  sidbeam_status (*catalog_add)(sidbeam_catalog* catalog, const sidbeam_pairs* pairs, sidbeam_error* err);
+  sidbeam_status (*catalog_add_arrow)(sidbeam_catalog* catalog, struct ArrowArrayStream* stream,
+      const sidbeam_arrow_config* config, int64_t* pairs, sidbeam_error* err);
+  sidbeam_status (*catalog_remove)(
+      sidbeam_catalog* catalog, const sidbeam_item_list* items, int64_t* unknown, sidbeam_error* err);
+  sidbeam_status (*catalog_discard)(sidbeam_catalog* catalog, sidbeam_error* err);
+  sidbeam_status (*catalog_publish)(sidbeam_catalog* catalog, int64_t* version, sidbeam_error* err);
+  sidbeam_status (*catalog_rollback)(sidbeam_catalog* catalog, int64_t version, int64_t* made, sidbeam_error* err);
+  sidbeam_status (*catalog_compact)(
+      sidbeam_catalog* catalog, const sidbeam_compact_config* config, int64_t* version, sidbeam_error* err);
+  sidbeam_status (*catalog_sync)(sidbeam_catalog* catalog, sidbeam_error* err);
+  sidbeam_status (*catalog_snapshot)(
+      sidbeam_catalog* catalog, int64_t version, sidbeam_index** out, sidbeam_error* err);
+  sidbeam_status (*catalog_get_info)(const sidbeam_catalog* catalog, sidbeam_catalog_info* out, sidbeam_error* err);
+  sidbeam_status (*catalog_get_version)(
+      const sidbeam_catalog* catalog, int64_t version, sidbeam_version_info* out, sidbeam_error* err);
+  void (*catalog_close)(sidbeam_catalog* catalog);
+  sidbeam_status (*filter_on)(
+      const sidbeam_filter* filter, sidbeam_index* index, sidbeam_filter** out, sidbeam_error* err);
 } sidbeam_api;
 
 /* The table for an ABI version, which is the SIDBEAM_ABI_VERSION that the host was compiled with. Static storage, never

@@ -128,12 +128,14 @@ SIDBEAM_API const char* sidbeam_cpu_target(void);
  *   index, filter, constraint    immutable, reference-counted: share freely, retain and release from any thread.
  *   constraint_set      immutable: many threads may use it, one destroys it.
  *   plan                immutable: many threads may read it, one destroys it.
+ *   catalog             many threads may use it; its own header says which calls wait for others. One closes it.
  *   builder, session, disc, speculation    one thread at a time, any thread.
  * Releasing or destroying NULL does nothing. */
 typedef struct sidbeam_runtime sidbeam_runtime;
 typedef struct sidbeam_builder sidbeam_builder;
 typedef struct sidbeam_plan sidbeam_plan;
 typedef struct sidbeam_index sidbeam_index;
+typedef struct sidbeam_catalog sidbeam_catalog;
 typedef struct sidbeam_filter sidbeam_filter;
 typedef struct sidbeam_constraint sidbeam_constraint;
 typedef struct sidbeam_constraint_set sidbeam_constraint_set;

@@ -143,6 +143,12 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_import_get_info(
  * Errors: those of open, of sidbeam_builder_add(), and of the calls that give a builder attributes. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_import_add_to(
     sidbeam_import* import, sidbeam_builder* builder, sidbeam_error* err);
+/* The same into a live catalogue (catalog.h), for its next publish; no metadata is set. Levels, the type of ids
+ * (text_ids) and attributes must be those of the catalogue: give levels, codes and lengths of its info in the config.
+ * Where no record has a priority, pairs that are live keep theirs. On an error the catalogue may have some of the rows:
+ * sidbeam_catalog_discard(). Errors: those of open and of sidbeam_catalog_add(). */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_import_add_to_catalog(
+    sidbeam_import* import, sidbeam_catalog* catalog, sidbeam_error* err);
 /* All of it: opens `path`, makes a builder of the file's levels, codes, lengths and id type and otherwise as `builder`
  * says (NULL: as SIDBEAM_BUILDER_CONFIG_INIT), and adds all rows. *out is to be given back with
  * sidbeam_builder_destroy(). Errors: those of the calls named. */

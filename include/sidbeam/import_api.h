@@ -21,6 +21,7 @@ typedef struct sidbeam_import_api {
   sidbeam_status (*import_build)(sidbeam_runtime* runtime, const char* path, const sidbeam_import_config* config,
       const sidbeam_builder_config* builder, sidbeam_builder** out, sidbeam_error* err);
   void (*import_destroy)(sidbeam_import* import);
+  sidbeam_status (*import_add_to_catalog)(sidbeam_import* import, sidbeam_catalog* catalog, sidbeam_error* err);
 } sidbeam_import_api;
 
 /* The table for an ABI version, which is the SIDBEAM_IMPORT_ABI_VERSION that the host was compiled with. Static

@@ -259,8 +259,8 @@ typedef struct sidbeam_stats {
 
 /* Makes a session and all its memory. It holds the runtime and the constraint.
  * Errors: INVALID_ARGUMENT, MISSING_SECTION (the strategy needs a kind that the index was built without), UNSUPPORTED
- * (a strategy of fixed length on an index of variable length), NO_DEVICE, OUT_OF_MEMORY, and those of
- * sidbeam_index_upload(). */
+ * (a strategy of fixed length on an index of variable length; one other than TRIE with rules, or with items that came
+ * or went in a live catalogue), NO_DEVICE, OUT_OF_MEMORY, and those of sidbeam_index_upload(). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_create(
     sidbeam_runtime* runtime, const sidbeam_session_config* config, sidbeam_session** out, sidbeam_error* err);
 /* Starts slots at their prefix: one live beam of score 0, parent and code -1, or none. May take memory where a

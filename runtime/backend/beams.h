@@ -100,7 +100,7 @@ SIDBEAM_HD int64_t ordinal_of_beam(const IndexView& index, int64_t word, const C
   if (!state.ended && state.level < index.levels) return -1;
   if (state.kind == NodeKind::kOpaque) return find_sid(index, codes, length, hash_key);
   const uint64_t ordinal = state.kind == NodeKind::kSorted ? state.node : sid_ordinal(index, state);
-  return ordinal < index.sids ? static_cast<int64_t>(ordinal) : -1;
+  return ordinal < sid_count(index) ? static_cast<int64_t>(ordinal) : -1;
 }
 
 // The SID of a beam in `state` at `level`; none if the beam is dead or its slot has no index (nullptr). Fills

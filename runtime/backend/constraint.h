@@ -6,7 +6,7 @@
 
 #include "backend/device.h"
 #include "backend/filter_copy.h"
-#include "index/attributes/columns.h"
+#include "index/read/value_cap.h"
 #include "index/rules/subset.h"
 #include "index/views.h"
 #include "support/ref_counted.h"
@@ -22,7 +22,9 @@ class Constraint : public RefCounted<Constraint> {
   virtual const RulesView* rules() const = 0;
   // Items that have several SIDs. The first call looks for them and may throw.
   virtual const RepeatsView& repeats() const = 0;
-  virtual const Attributes& attributes() const = 0;
+  // The attribute of a cap. Throws where it is not there, or of a type that has no values to count; `what` comes before
+  // its name.
+  virtual CappedColumn capped(const CapRequest& request, const char* what) const = 0;
   // The index on a device with these kinds of sections; null if it is not there.
   virtual Ref<Upload> find_upload(int32_t device_id, int32_t kinds) const = 0;
   // The same, uploading it first if necessary.

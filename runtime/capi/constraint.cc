@@ -81,8 +81,8 @@ sidbeam_status sidbeam_constraint_get_info(const sidbeam_constraint* constraint,
     std::copy(std::begin(index.fingerprint), std::end(index.fingerprint), info.fingerprint);
     info.codebook = sidbeam_index_codebook(constraint->index.get());
     info.rules = constraint->rules() != nullptr ? 1 : 0;
-    info.allowed_sids = constraint->allowed_sids();
-    info.allowed_items = constraint->allowed_items();
+    info.allowed_sids = allowed_sids(*constraint);
+    info.allowed_items = allowed_items(*constraint);
     info.unknown_excluded = constraint->unknown_excluded;
     info.unknown_allowed = constraint->unknown_allowed;
     write_struct(info, out);

@@ -20,14 +20,14 @@ using namespace sidbeam::capi;
 namespace {
 
 Buffer<uint64_t> bits_of(const sidbeam_index& index, const ListedRows& listed) {
-  Buffer<uint64_t> bits = make_bits(index.index.view.items, index.runtime->allocator);
+  Buffer<uint64_t> bits = make_bits(index.row_count(), index.runtime->allocator);
   std::fill(bits.begin(), bits.end(), uint64_t{0});
   for (int64_t i = 0; i < listed.count; ++i) put_bit(bits.data(), listed.rows[i], true);
   return bits;
 }
 
 RowBits read_rows(const sidbeam_index& index, const sidbeam_row_set& rows) {
-  const uint64_t items = index.index.view.items;
+  const uint64_t items = index.row_count();
   const Allocator& allocator = index.runtime->allocator;
   if (rows.bytes < 0)
     fail(SIDBEAM_INVALID_ARGUMENT, "rows.bytes is %lld, expected at least 0", static_cast<long long>(rows.bytes));
@@ -191,6 +191,16 @@ sidbeam_status sidbeam_filter_update(sidbeam_filter* filter, const sidbeam_item_
   });
 }
 
+sidbeam_status sidbeam_filter_on(const sidbeam_filter* filter, sidbeam_index* index, sidbeam_filter** out,
+                                 sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(filter, "filter");
+    require(index, "index");
+    require(out, "out");
+    *out = filter_on(*filter, *index).release();
+  });
+}
+
 sidbeam_status sidbeam_filter_prepare(const sidbeam_filter* filter, sidbeam_error* err) {
   return guarded(err, [&] {
     require(filter, "filter");
@@ -203,7 +213,7 @@ sidbeam_status sidbeam_filter_get_info(const sidbeam_filter* filter, sidbeam_fil
   return guarded(err, [&] {
     require(filter, "filter");
     check_output(out, "out");
-    const DerivedBits* derived = filter->derived.known();
+    const FilterBits* derived = filter->derived.known();
     sidbeam_filter_info info = SIDBEAM_FILTER_INFO_INIT;
     info.prepared = derived != nullptr ? 1 : 0;
     info.items = filter->items;
@@ -220,7 +230,7 @@ sidbeam_status sidbeam_filter_rows(const sidbeam_filter* filter, const uint64_t*
     require(bits, "bits");
     require(words, "words");
     *bits = filter->rows.data();
-    *words = static_cast<int64_t>((filter->index->index.view.items + 63) / 64);
+    *words = static_cast<int64_t>(row_words(filter->index->row_count()));
   });
 }
 

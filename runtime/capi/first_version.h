@@ -87,6 +87,16 @@ inline constexpr size_t kFirstBytes<sidbeam_relaxed_verify_args> = 80;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_relaxed_beams> = 24;
 template <>
+inline constexpr size_t kFirstBytes<sidbeam_catalog_config> = 48;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_pairs> = 80;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_compact_config> = 40;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_catalog_info> = 136;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_version_info> = 64;
+template <>
 inline constexpr size_t kFirstBytes<sidbeam_attribute_info> = 72;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_attribute_column> = 96;

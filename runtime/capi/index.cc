@@ -37,6 +37,12 @@ const T* copied(const std::vector<T>& from, T* to) {
   return to;
 }
 
+// A version of a live catalogue is no file.
+void refuse_version(const sidbeam_index& index) {
+  if (index.version != nullptr)
+    fail(SIDBEAM_UNSUPPORTED, "the index is a version of a live catalogue, which has no bytes of its own");
+}
+
 }  // namespace
 
 extern "C" {
@@ -54,6 +60,7 @@ sidbeam_status sidbeam_index_peek(const char* path, int32_t capacity, int32_t* c
     info.codes = copied(header.codes, codes);
     info.max_children = copied(header.max_children, max_children);
     info.nodes = copied(header.nodes, nodes);
+    info.live_items = info.items;
     write_struct(info, out);
   });
 }
@@ -107,7 +114,7 @@ sidbeam_status sidbeam_index_verify(const sidbeam_index* index, int32_t depth, s
     require(index, "index");
     if (depth < SIDBEAM_VERIFY_HEADER || depth > SIDBEAM_VERIFY_FULL)
       fail(SIDBEAM_INVALID_ARGUMENT, "depth is %d, expected HEADER (0) to FULL (2)", depth);
-    verify_index(index->index, depth, index->runtime->threads);
+    verify_index(index->base().index, depth, index->runtime->threads);
     int32_t before = index->verified;
     while (before < depth && !index->verified.compare_exchange_weak(before, depth)) {
     }
@@ -124,6 +131,12 @@ sidbeam_status sidbeam_index_get_info(const sidbeam_index* index, sidbeam_index_
     info.max_children = header.max_children.data();
     info.nodes = header.nodes.data();
     info.verified = index->verified;
+    info.live_items = info.items;
+    if (index->version != nullptr) {
+      info.version = index->version->number;
+      info.generation = index->version->generation;
+      info.live_items = index->version->live_items;
+    }
     write_struct(info, out);
   });
 }
@@ -161,6 +174,7 @@ sidbeam_status sidbeam_index_bytes(const sidbeam_index* index, const void** data
     require(index, "index");
     require(data, "data");
     require(bytes, "bytes");
+    refuse_version(*index);
     *data = index->index.bytes.data();
     *bytes = index->index.bytes.size();
   });
@@ -170,6 +184,7 @@ sidbeam_status sidbeam_index_write(const sidbeam_index* index, const char* path,
   return guarded(err, [&] {
     require(index, "index");
     require(path, "path");
+    refuse_version(*index);
     write_index(index->index, path);
     log(*index->runtime, SIDBEAM_LOG_INFO, "wrote index '%s'", path);
   });

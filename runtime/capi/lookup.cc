@@ -29,6 +29,23 @@ void check_position(const char* name, int64_t value, uint64_t count) {
          static_cast<unsigned long long>(count - 1));
 }
 
+// Whether not all items of a SID have gone.
+bool has_live_item(const sidbeam_index& index, uint64_t ordinal) {
+  const uint64_t* live = index.live_rows();
+  bool has_one = live == nullptr;
+  if (!has_one)
+    for_each_item_row(index.index.view, ordinal, [&](uint64_t row) {
+      has_one = has_bit(live, row);
+      return !has_one;
+    });
+  return has_one;
+}
+
+// Of a version of a catalogue to which something was added.
+void refuse_added(const IndexView& index, const char* what) {
+  if (index.overlay != nullptr) fail(SIDBEAM_UNSUPPORTED, "items have been added to the index's base, and %s", what);
+}
+
 void check_codes(const char* name, const int32_t* codes, int32_t length, int32_t longest) {
   if (length < 0 || length > longest) fail(SIDBEAM_INVALID_ARGUMENT, "length is %d, expected 0..%d", length, longest);
   if (length > 0) require(codes, name);
@@ -55,9 +72,9 @@ void check_call(const IndexView& index, const ItemsOfOrdinals& call) {
     fail(SIDBEAM_INVALID_ARGUMENT, "count is %lld, expected at least 0", static_cast<long long>(call.count));
   if (call.count > 0) require(call.ordinals, "ordinals");
   for (int64_t i = 0; i < call.count; ++i)
-    if (call.ordinals[i] < -1 || call.ordinals[i] >= static_cast<int64_t>(index.sids))
+    if (call.ordinals[i] < -1 || call.ordinals[i] >= static_cast<int64_t>(sid_count(index)))
       fail(SIDBEAM_INVALID_ARGUMENT, "ordinals[%lld] is %lld, expected -1..%llu", static_cast<long long>(i),
-           static_cast<long long>(call.ordinals[i]), static_cast<unsigned long long>(index.sids - 1));
+           static_cast<long long>(call.ordinals[i]), static_cast<unsigned long long>(sid_count(index) - 1));
 }
 
 void list_items(const sidbeam_index& index, const RulesView* rules, const ItemsOfOrdinals& call) {
@@ -66,8 +83,7 @@ void list_items(const sidbeam_index& index, const RulesView* rules, const ItemsO
   const CapRequest request = {call.limits.cap_attribute, call.limits.cap};
   ValueCounts counts(index.runtime->allocator);
   std::optional<ValueCap> cap;
-  if (request.most > 0)
-    cap.emplace(capped_attribute(index.index.attributes, request, "cap_attribute"), request.most, counts);
+  if (request.most > 0) cap.emplace(index.capped(request, "cap_attribute"), request.most, counts);
   const RepeatsView* repeats = call.limits.distinct != 0 ? &index.find_repeats() : nullptr;
   OrdinalSet earlier(index.runtime->allocator, repeats != nullptr ? call.count : 0);
   const auto list = [&](int64_t* item_rows, int64_t* offsets) {
@@ -96,7 +112,7 @@ sidbeam_status sidbeam_index_sid(const sidbeam_index* index, int64_t ordinal, in
     const IndexView& view = view_of(index);
     require(codes, "codes");
     require(length, "length");
-    check_position("ordinal", ordinal, view.sids);
+    check_position("ordinal", ordinal, sid_count(view));
     *length = sid_of(view, static_cast<uint64_t>(ordinal), codes);
   });
 }
@@ -107,7 +123,8 @@ sidbeam_status sidbeam_index_find_sid(const sidbeam_index* index, const int32_t*
     const IndexView& view = view_of(index);
     require(ordinal, "ordinal");
     check_codes("codes", codes, length, view.levels);
-    *ordinal = find_sid(view, codes, length);
+    const int64_t found = find_sid(view, codes, length);
+    *ordinal = found >= 0 && has_live_item(*index, static_cast<uint64_t>(found)) ? found : -1;
   });
 }
 
@@ -118,6 +135,7 @@ sidbeam_status sidbeam_index_ordinals(const sidbeam_index* index, const int32_t*
     require(lo, "lo");
     require(hi, "hi");
     check_codes("prefix", prefix, length, view.levels);
+    refuse_added(view, "the ordinals below a prefix are no range: follow sidbeam_index_children()");
     const OrdinalRange range = prefix_ordinals(view, prefix, length);
     *lo = static_cast<int64_t>(range.lo);
     *hi = static_cast<int64_t>(range.hi);
@@ -135,7 +153,7 @@ sidbeam_status sidbeam_index_children(const sidbeam_index* index, const int32_t*
       fail(SIDBEAM_INVALID_ARGUMENT, "capacity is %lld, expected at least 0", static_cast<long long>(capacity));
     if (capacity > 0) require(codes, "codes");
     check_codes("prefix", prefix, length, view.levels - 1);
-    const ChildCount children = children_of(view, prefix, length, codes, capacity);
+    const ChildCount children = children_of(view, index->live_rules(), prefix, length, codes, capacity);
     *count = children.count;
     *end = children.end ? 1 : 0;
   });
@@ -147,7 +165,8 @@ sidbeam_status sidbeam_index_item_rows(const sidbeam_index* index, int64_t ordin
     const IndexView& view = view_of(index);
     require(lo, "lo");
     require(hi, "hi");
-    check_position("ordinal", ordinal, view.sids);
+    check_position("ordinal", ordinal, sid_count(view));
+    refuse_added(view, "the item rows of an ordinal are no range: list them with sidbeam_index_items()");
     const OrdinalRange range = item_rows(view, static_cast<uint64_t>(ordinal));
     *lo = static_cast<int64_t>(range.lo);
     *hi = static_cast<int64_t>(range.hi);
@@ -163,7 +182,7 @@ sidbeam_status sidbeam_index_items(const sidbeam_index* index, const int64_t* or
     limits.limit_per_sid = limit_per_sid;
     limits.limit = limit;
     limits.distinct = distinct;
-    list_items(*index, nullptr, {ordinals, count, limits, item_rows, offsets, truncated, nullptr});
+    list_items(*index, index->live_rules(), {ordinals, count, limits, item_rows, offsets, truncated, nullptr});
   });
 }
 
@@ -184,7 +203,7 @@ sidbeam_status sidbeam_index_item_ordinal(const sidbeam_index* index, int64_t it
   return guarded(err, [&] {
     const IndexView& view = view_of(index);
     require(ordinal, "ordinal");
-    check_position("item_row", item_row, view.items);
+    check_position("item_row", item_row, row_count(view));
     *ordinal = static_cast<int64_t>(item_ordinal(view, static_cast<uint64_t>(item_row)));
   });
 }
@@ -194,12 +213,30 @@ sidbeam_status sidbeam_index_item_id(const sidbeam_index* index, int64_t item_ro
   return guarded(err, [&] {
     const IndexView& view = view_of(index);
     require(id, "id");
-    check_position("item_row", item_row, view.items);
+    check_position("item_row", item_row, row_count(view));
     const bool named = view.id_type == IdType::kString;
     const std::string_view text = named ? item_name(view, static_cast<uint64_t>(item_row)) : std::string_view();
-    *id = named ? -1 : view.ids[item_row];
+    *id = named ? -1 : sidbeam::item_id(view, static_cast<uint64_t>(item_row));
     if (name != nullptr) *name = named ? text.data() : nullptr;
     if (bytes != nullptr) *bytes = static_cast<int64_t>(text.size());
+  });
+}
+
+sidbeam_status sidbeam_index_item_priority(const sidbeam_index* index, int64_t item_row, int64_t* priority,
+                                           sidbeam_error* err) {
+  return guarded(err, [&] {
+    const IndexView& view = view_of(index);
+    require(priority, "priority");
+    check_position("item_row", item_row, row_count(view));
+    const Index& base = index->base().index;
+    const auto row = static_cast<uint64_t>(item_row);
+    if (row >= base.view.items) {  // what was added to a base is always known
+      *priority = item_priority(index->delta()->index.priorities, delta_row(view, row));
+      return;
+    }
+    if (!has_priorities(base.priorities))
+      fail(SIDBEAM_MISSING_SECTION, "the index keeps no priorities: build it with keep_priorities");
+    *priority = item_priority(base.priorities, row);
   });
 }
 
@@ -219,7 +256,11 @@ sidbeam_status sidbeam_index_find_item(const sidbeam_index* index, int64_t id, c
     if (named && bytes < 0)
       fail(SIDBEAM_INVALID_ARGUMENT, "bytes is %lld, expected at least 0", static_cast<long long>(bytes));
     const std::string_view text = named ? std::string_view(name, static_cast<size_t>(bytes)) : std::string_view();
-    *item_row = find_item(view, id, text, static_cast<uint64_t>(from_item_row));
+    int64_t row = find_item(view, id, text, static_cast<uint64_t>(from_item_row));
+    const uint64_t* live = index->live_rows();
+    while (row >= 0 && live != nullptr && !has_bit(live, static_cast<uint64_t>(row)))
+      row = find_item(view, id, text, static_cast<uint64_t>(row) + 1);
+    *item_row = row;
   });
 }
 

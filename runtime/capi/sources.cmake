@@ -3,6 +3,7 @@ target_sources(sidbeam_core PRIVATE
   capi/api.cc
   capi/attributes.cc
   capi/builder.cc
+  capi/catalog.cc
   capi/constraint.cc
   capi/constraint_set.cc
   capi/disc.cc

@@ -58,7 +58,8 @@ sidbeam_status sidbeam_index_upload(sidbeam_index* index, const sidbeam_upload_c
   return guarded(err, [&] {
     require(index, "index");
     const sidbeam_upload_config checked = upload_config(config, index->index.view);
-    const Ref<Upload> made = index->uploads.bring(index->runtime->devices, index->index, checked);
+    sidbeam_index& of = index->uploaded();
+    const Ref<Upload> made = of.uploads.bring(index->runtime->devices, of.index, checked);
     log(*index->runtime, SIDBEAM_LOG_INFO, "index %s is on CUDA device %d: %lld bytes",
         index->index.header.info.fingerprint, checked.device_id, static_cast<long long>(made->bytes()));
   });
@@ -69,13 +70,13 @@ sidbeam_status sidbeam_index_get_upload(const sidbeam_index* index, int32_t devi
   return guarded(err, [&] {
     require(index, "index");
     check_output(out, "out");
-    write_struct(index->uploads.describe(device_id), out);
+    write_struct(index->base().uploads.describe(device_id), out);
   });
 }
 
 void sidbeam_index_unload(sidbeam_index* index, int32_t device_id) {
   if (index == nullptr) return;
-  guarded(nullptr, [&] { index->uploads.forget(device_id); });
+  guarded(nullptr, [&] { index->uploaded().uploads.forget(device_id); });
 }
 
 }  // extern "C"

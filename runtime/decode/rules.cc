@@ -61,11 +61,6 @@ class GrowingRows {
   int64_t count_ = 0;
 };
 
-ItemId id_at(const sidbeam_item_list& list, int64_t i) {
-  if (list.names == nullptr) return {list.numbers[i], {}};
-  return {0, {list.names + list.offsets[i], static_cast<size_t>(list.offsets[i + 1] - list.offsets[i])}};
-}
-
 void check_list(const IndexView& index, const NamedItems& items) {
   const sidbeam_item_list& list = items.list;
   const bool by_name = list.by == SIDBEAM_ITEMS_BY_ID && index.id_type == IdType::kString;
@@ -92,15 +87,15 @@ void check_list(const IndexView& index, const NamedItems& items) {
            static_cast<long long>(list.offsets[i]));
 }
 
-// Adds the rows of every known entry; returns the number of the others. What is read of an entry is fetched some way
-// ahead: its place in the table, then the id that is there.
-int64_t find_ids(const sidbeam_index& index, const sidbeam_item_list& list, GrowingRows& rows) {
+// Calls found(i, row) for the rows of every entry that `index`, a plain one, has. What is read of an entry is fetched
+// some way ahead: its place in the table, then the id that is there.
+template <class Found>
+void find_ids(const sidbeam_index& index, const sidbeam_item_list& list, const Found& found) {
   constexpr int64_t kTogether = 64;
   const IndexView& view = index.index.view;
   const IdTable& table = index.find_id_table();
   const RepeatsView* repeats = table.repeats() ? &index.find_repeats() : nullptr;
   uint64_t hashes[kTogether];
-  int64_t unknown = 0;
   for (int64_t first = 0; first < list.count; first += kTogether) {
     const int64_t n = std::min(kTogether, list.count - first);
     for (int64_t i = 0; i < n; ++i) {
@@ -110,21 +105,44 @@ int64_t find_ids(const sidbeam_index& index, const sidbeam_item_list& list, Grow
     for (int64_t i = 0; i < n; ++i) table.prefetch_id(view, hashes[i]);
     for (int64_t i = 0; i < n; ++i) {
       const int64_t row = table.find(view, id_at(list, first + i), hashes[i]);
-      if (row < 0) {
-        ++unknown;
-      } else {
-        for_each_row(view, repeats, static_cast<uint64_t>(row), [&](uint64_t each) { rows.add({each, first + i}); });
-      }
+      if (row < 0) continue;
+      for_each_row(view, repeats, static_cast<uint64_t>(row), [&](uint64_t each) { found(first + i, each); });
     }
   }
-  return unknown;
 }
 
-int64_t find_rows(const IndexView& index, const sidbeam_item_list& list, GrowingRows& rows) {
+// Adds the rows of every known entry, as far as they have not gone; returns the number of the others.
+int64_t find_ids(const sidbeam_index& index, const sidbeam_item_list& list, GrowingRows& rows) {
+  const uint64_t* live = index.live_rows();
+  const OverlayView* overlay = index.index.view.overlay;
+  int64_t known = 0, last = -1;
+  Buffer<uint64_t> of_base = zero_bits(overlay != nullptr ? static_cast<uint64_t>(list.count) : 0,
+                                       index.runtime->allocator);  // entries that the base knows
+  find_ids(index.base(), list, [&](int64_t i, uint64_t row) {
+    if (live != nullptr && !has_bit(live, row)) return;
+    rows.add({row, i});
+    known += i != last ? 1 : 0;
+    last = i;
+    if (overlay != nullptr) put_bit(of_base.data(), static_cast<uint64_t>(i), true);
+  });
+  if (overlay == nullptr) return list.count - known;
+  last = -1;
+  find_ids(*index.delta(), list, [&](int64_t i, uint64_t own) {
+    const uint64_t row = overlay->rows[own];
+    if (live != nullptr && !has_bit(live, row)) return;
+    rows.add({row, i});
+    known += i != last && !has_bit(of_base.data(), static_cast<uint64_t>(i)) ? 1 : 0;
+    last = i;
+  });
+  return list.count - known;
+}
+
+int64_t find_rows(const sidbeam_index& index, const sidbeam_item_list& list, GrowingRows& rows) {
+  const uint64_t items = index.row_count();
   int64_t unknown = 0;
   for (int64_t i = 0; i < list.count; ++i) {
     const auto row = static_cast<uint64_t>(list.numbers[i]);
-    if (row < index.items) {
+    if (row < items) {
       rows.add({row, i});
     } else {
       ++unknown;
@@ -134,6 +152,18 @@ int64_t find_rows(const IndexView& index, const sidbeam_item_list& list, Growing
 }
 
 }  // namespace
+
+ItemId id_at(const sidbeam_item_list& list, int64_t i) {
+  if (list.names == nullptr) return {list.numbers[i], {}};
+  return {0, {list.names + list.offsets[i], static_cast<size_t>(list.offsets[i + 1] - list.offsets[i])}};
+}
+
+void check_ids(const IndexView& index, const NamedItems& items) {
+  check_list(index, items);
+  if (items.list.by != SIDBEAM_ITEMS_BY_ID)
+    fail(SIDBEAM_INVALID_ARGUMENT, "%s.by is %d, expected %d: items are removed by id", items.name, items.list.by,
+         SIDBEAM_ITEMS_BY_ID);
+}
 
 void require_trie(const sidbeam_index& index) {
   if (!index.index.view.has_trie)
@@ -148,8 +178,8 @@ ListedRows rows_of_items(const sidbeam_index& index, const NamedItems& items, Bu
   ListedRows listed;
   if (items.list.count > 0)
     listed.unknown =
-        items.list.by == SIDBEAM_ITEMS_BY_ID ? find_ids(index, items.list, found) : find_rows(view, items.list, found);
-  found.sort(view.items);
+        items.list.by == SIDBEAM_ITEMS_BY_ID ? find_ids(index, items.list, found) : find_rows(index, items.list, found);
+  found.sort(index.row_count());
   listed.rows = Buffer<uint64_t>(allocator, found.count());
   if (entries != nullptr) *entries = Buffer<int64_t>(allocator, found.count());
   for (const NamedRow& each : found) {
@@ -159,17 +189,45 @@ ListedRows rows_of_items(const sidbeam_index& index, const NamedItems& items, Bu
   return listed;
 }
 
+namespace {
+
+uint64_t count_live(const uint64_t* rows, const uint64_t* live, uint64_t items) {
+  if (live == nullptr) return count_bits(rows, items);
+  uint64_t set = 0;
+  for (uint64_t w = 0; w < row_words(items); ++w) set += bits_set(rows[w] & live[w]);
+  return set;
+}
+
+// The rows for which an expression holds, of a plain index or of base and delta.
+RowBits rows_of(const Expression& expression, const sidbeam_index& index) {
+  const Allocator& allocator = index.runtime->allocator;
+  const int threads = index.runtime->threads;
+  const sidbeam_index& base = index.base();
+  RowBits of_base = sidbeam::rows_of(expression, base.index.attributes, base.index.view.items, allocator, threads);
+  const OverlayView* overlay = index.index.view.overlay;
+  if (overlay == nullptr) return of_base;
+  RowBits all = zero_bits(overlay->items, allocator);
+  std::copy_n(of_base.data(), row_words(base.index.view.items), all.data());
+  const sidbeam_index& delta = *index.delta();
+  const RowBits of_delta =
+      sidbeam::rows_of(expression, delta.index.attributes, delta.index.view.items, allocator, threads);
+  for (uint64_t row = 0; row < delta.index.view.items; ++row)
+    if (has_bit(of_delta.data(), row)) put_bit(all.data(), overlay->rows[row], true);
+  return all;
+}
+
+}  // namespace
+
 std::unique_ptr<sidbeam_filter> make_filter(sidbeam_index& index, Buffer<uint64_t> rows) {
   auto filter = std::make_unique<sidbeam_filter>();
   filter->index = Ref<sidbeam_index>::share(&index);
-  filter->items = static_cast<int64_t>(count_bits(rows.data(), index.index.view.items));
+  filter->items = static_cast<int64_t>(count_live(rows.data(), index.live_rows(), index.row_count()));
   filter->rows = std::move(rows);
   return filter;
 }
 
 std::unique_ptr<sidbeam_filter> make_filter(sidbeam_index& index, Expression expression) {
-  auto filter = make_filter(index, rows_of(expression, index.index.attributes, index.index.view.items,
-                                           index.runtime->allocator, index.runtime->threads));
+  auto filter = make_filter(index, rows_of(expression, index));
   filter->expression = std::make_unique<const Expression>(std::move(expression));
   return filter;
 }
@@ -198,7 +256,7 @@ std::unique_ptr<const Expression> combined(int32_t op, sidbeam_filter* const* fi
 
 std::unique_ptr<sidbeam_filter> combine_filters(int32_t op, sidbeam_filter* const* filters, int64_t count) {
   sidbeam_index& index = *filters[0]->index;
-  const uint64_t items = index.index.view.items;
+  const uint64_t items = index.row_count();
   Buffer<uint64_t> rows = make_bits(items, index.runtime->allocator);
   std::copy(filters[0]->rows.begin(), filters[0]->rows.end(), rows.begin());
   const auto words = static_cast<int64_t>((items + 63) / 64);
@@ -213,6 +271,18 @@ std::unique_ptr<sidbeam_filter> combine_filters(int32_t op, sidbeam_filter* cons
   auto filter = make_filter(index, std::move(rows));
   filter->expression = combined(op, filters, count);
   return filter;
+}
+
+std::unique_ptr<sidbeam_filter> filter_on(const sidbeam_filter& filter, sidbeam_index& index) {
+  if (filter.expression != nullptr) return make_filter(index, Expression(*filter.expression));
+  if (&filter.index->base() != &index.base())
+    fail(SIDBEAM_INVALID_ARGUMENT,
+         "the filter is a set of items of an index on another base, expected one on the same, or a filter of terms");
+  const uint64_t rows = std::min(filter.index->row_count(), index.row_count());
+  Buffer<uint64_t> bits = zero_bits(index.row_count(), index.runtime->allocator);
+  for (uint64_t w = 0; w < row_words(rows); ++w)
+    bits[static_cast<int64_t>(w)] = filter.rows[static_cast<int64_t>(w)] & row_mask(w, rows);
+  return make_filter(index, std::move(bits));
 }
 
 std::unique_ptr<sidbeam_filter> update_filter(const sidbeam_filter& filter, const NamedItems& items,
@@ -232,11 +302,11 @@ std::unique_ptr<sidbeam_filter> update_filter(const sidbeam_filter& filter, cons
     listed.rows[changed++] = listed.rows[i];
   }
   std::unique_ptr<sidbeam_filter> updated = make_filter(index, std::move(rows));
-  const DerivedBits* before = filter.derived.known();
+  const FilterBits* before = filter.derived.known();
   if (before != nullptr)
     updated->derived.get([&] {
-      return std::make_unique<const DerivedBits>(index.index.view, index.find_parents(), updated->rows.data(), *before,
-                                                 listed.rows.data(), changed, allocator);
+      return std::make_unique<const FilterBits>(index.tries(), updated->rows.data(), index.live_rows(), *before,
+                                                listed.rows.data(), changed, index.runtime->threads, allocator);
     });
   return updated;
 }
@@ -245,31 +315,66 @@ namespace {
 
 std::unique_ptr<sidbeam_constraint::Lists> take_lists(sidbeam_index& index) {
   return std::unique_ptr<sidbeam_constraint::Lists>(
-      new sidbeam_constraint::Lists(index.lists.take([] { return RequestLists(); })));
-}
-
-// What the filter of a constraint leaves, or all.
-FilteredIndex filtered(const sidbeam_constraint& constraint) {
-  return {constraint.index->index.view, constraint.index->find_parents(),
-          constraint.filter ? &constraint.filter->prepare().view() : nullptr};
+      new sidbeam_constraint::Lists(index.lists.take([] { return RequestRules(); })));
 }
 
 // Gives a constraint an allow list of `rows`, which it may change, without the excluded ones.
 void allow_without(sidbeam_constraint& constraint, uint64_t* rows, int64_t count, const SortedRows& excluded) {
   uint64_t* end = std::set_difference(rows, rows + count, excluded.rows, excluded.rows + excluded.count, rows);
   auto lists = take_lists(*constraint.index);
-  (**lists).allow_only(filtered(constraint), {rows, end - rows}, constraint.index->runtime->allocator);
+  (**lists).allow_only({constraint.index->tries(), constraint.filtered()}, {rows, end - rows},
+                       constraint.index->runtime->allocator);
   constraint.lists = std::move(lists);
 }
 
 // Gives it excluded rows, besides those of `before` (may be null).
-void exclude_besides(sidbeam_constraint& constraint, const SortedRows& excluded, const RequestLists* before) {
+void exclude_besides(sidbeam_constraint& constraint, const SortedRows& excluded, const RequestRules* before) {
   auto lists = take_lists(*constraint.index);
-  (**lists).exclude(filtered(constraint), excluded, before, constraint.index->runtime->allocator);
+  (**lists).exclude({constraint.index->tries(), constraint.filtered()}, excluded, before,
+                    constraint.index->runtime->allocator);
   constraint.lists = std::move(lists);
 }
 
 }  // namespace
+
+namespace {
+
+// Whether rules allow a row of a SID of a plain index.
+bool allows_sid(const IndexView& index, const RulesView& rules, uint64_t ordinal) {
+  const OrdinalRange rows = item_rows(index, ordinal);
+  for (uint64_t row = rows.lo; row < rows.hi; ++row)
+    if (rules.allows(rules.rows, row)) return true;
+  return false;
+}
+
+}  // namespace
+
+int64_t allowed_sids(const sidbeam_constraint& constraint) {
+  const IndexView& view = constraint.index->index.view;
+  const RulesView* rules = constraint.rules();
+  if (rules == nullptr) return static_cast<int64_t>(sid_count(view));
+  if (constraint.lists == nullptr)
+    return static_cast<int64_t>(
+        (constraint.filter ? constraint.filter->prepare() : *constraint.index->version->live).sids());
+  if (rules->delta == nullptr) return static_cast<int64_t>(rules->sids_left);
+  const OverlayView& overlay = *view.overlay;
+  uint64_t both = 0;
+  for (uint64_t i = 0; i < overlay.shared; ++i)
+    both += allows_sid(view, *rules, overlay.shared_ordinals[i]) &&
+                    allows_sid(*overlay.delta, *rules->delta, overlay.shared_delta_ordinals[i])
+                ? 1
+                : 0;
+  return static_cast<int64_t>(rules->sids_left + rules->delta->sids_left - both);
+}
+
+int64_t allowed_items(const sidbeam_constraint& constraint) {
+  const sidbeam_index& index = *constraint.index;
+  const int64_t live = index.version != nullptr ? index.version->live_items : static_cast<int64_t>(index.row_count());
+  const int64_t filtered = constraint.filter ? constraint.filter->items : live;
+  if (constraint.lists == nullptr) return filtered;
+  const RequestRules& lists = **constraint.lists;
+  return lists.view().only_listed ? lists.rows() : filtered - lists.rows();
+}
 
 void set_lists(sidbeam_constraint& constraint, const NamedItems* excluded, const NamedItems* allowed) {
   ListedRows out, in;
@@ -288,14 +393,13 @@ std::unique_ptr<sidbeam_constraint> exclude_more(const sidbeam_constraint& const
   more->filter = Ref<sidbeam_filter>::share(constraint.filter.get());
   more->unknown_excluded = constraint.unknown_excluded + out.unknown;
   more->unknown_allowed = constraint.unknown_allowed;
-  const RequestLists* before = constraint.lists != nullptr ? &**constraint.lists : nullptr;
+  const RequestRules* before = constraint.lists != nullptr ? &**constraint.lists : nullptr;
   if (before == nullptr || !before->view().only_listed) {
     exclude_besides(*more, out.view(), before);
     return more;
   }
-  const NumberList& listed = before->view().rows.listed;
-  Buffer<uint64_t> rows(constraint.index->runtime->allocator, static_cast<int64_t>(listed.count));
-  for (uint64_t i = 0; i < listed.count; ++i) rows[static_cast<int64_t>(i)] = listed.numbers[i];
+  Buffer<uint64_t> rows(constraint.index->runtime->allocator, before->rows());
+  before->listed_rows(constraint.index->index.view, rows.data());
   allow_without(*more, rows.data(), rows.size(), out.view());
   return more;
 }

@@ -77,6 +77,13 @@ SessionShape shape_of(const sidbeam_session& session, const sidbeam_session_conf
   return shape;
 }
 
+// What a constraint has beside the sections of its index; null: nothing.
+const char* followed_by_tries(const sidbeam_constraint& constraint) {
+  if (constraint.view().overlay != nullptr) return "items that were added to its base";
+  if (constraint.rules() == nullptr) return nullptr;
+  return constraint.filter || constraint.lists != nullptr ? "rules" : "items that have gone from its base";
+}
+
 }  // namespace
 
 void check_strategy(int32_t strategy, const IndexView& index, const char* what) {
@@ -97,13 +104,15 @@ void check_strategy(int32_t strategy, const IndexView& index, const char* what) 
          name_of(strategy));
 }
 
-void check_rules(int32_t strategy, int64_t max_listed, const Constraint& constraint, const char* what) {
+void check_rules(int32_t strategy, int64_t max_listed, const sidbeam_constraint& constraint, const char* what) {
+  const char* followed = followed_by_tries(constraint);
+  if (strategy != SIDBEAM_STRATEGY_TRIE && followed != nullptr)
+    fail(SIDBEAM_UNSUPPORTED, "%s has %s, expected strategy trie, which follows them, not %s", what, followed,
+         name_of(strategy));
   const RulesView* rules = constraint.rules();
   if (rules == nullptr) return;
-  if (strategy != SIDBEAM_STRATEGY_TRIE)
-    fail(SIDBEAM_UNSUPPORTED, "%s has rules, expected strategy trie, which follows them, not %s", what,
-         name_of(strategy));
-  const auto listed = static_cast<int64_t>(rules->rows.listed.count);
+  auto listed = static_cast<int64_t>(rules->rows.listed.count);
+  if (rules->delta != nullptr) listed += static_cast<int64_t>(rules->delta->rows.listed.count);
   if (max_listed > 0 && listed > max_listed)
     fail(SIDBEAM_INVALID_ARGUMENT, "%s lists %lld item rows, expected at most %lld, the session's max_listed", what,
          static_cast<long long>(listed), static_cast<long long>(max_listed));

@@ -31,7 +31,7 @@ namespace sidbeam {
 void check_strategy(int32_t strategy, const IndexView& index, const char* what);
 // Throws where a constraint has rules and the strategy takes none, or more listed item rows than max_listed (0: none
 // is too many).
-void check_rules(int32_t strategy, int64_t max_listed, const Constraint& constraint, const char* what);
+void check_rules(int32_t strategy, int64_t max_listed, const sidbeam_constraint& constraint, const char* what);
 // Throws unless candidates of so many beams have places at every level of the index (backend/score.h).
 void check_places(int32_t beams, const IndexView& index, const char* what);
 // The slots that a list names: `count`, or all of them where it is NULL and count 0 or S. Throws.

@@ -15,5 +15,6 @@ target_sources(sidbeam_core PRIVATE
   decode/speculation_verify.cc
   decode/start.cc
   decode/step.cc
+  decode/version.cc
   decode/vocabulary.cc
 )

@@ -30,7 +30,7 @@ void check_holes(const Vocabulary& vocabulary, const sidbeam_constraint& constra
   const int32_t* map = vocabulary.columns[level].map;
   if (map == nullptr || !vocabulary.holes[level]) return;
   for (uint32_t code = 0; code < index.level[level].codes; ++code)
-    if (map[code] < 0 && constraint.index->used_codes.has(index, level, code))
+    if (map[code] < 0 && constraint.index->has_code(level, code))
       fail(SIDBEAM_INVALID_ARGUMENT,
            "vocabulary.maps[%d][%u] is -1, expected a column, since %s has SIDs with code %u at level %d", level, code,
            what, code, level);

@@ -87,6 +87,8 @@ void add_items(const Shape& shape, SpecList& list) {
   } else {
     list.add(SectionKind::ItemIds, -1, shape.id_type == IdType::kI64 ? Encoding::I64 : Encoding::U64, shape.items);
   }
+  if (shape.has_priority_section())
+    list.add(SectionKind::ItemPriorities, -1, priority_encoding(*shape.priorities), shape.items, false);
 }
 
 // The level of a section of unknown kind may be anything.
@@ -165,6 +167,10 @@ bool is_attribute(SectionKind kind) {
 }
 
 Encoding code_encoding(uint64_t symbols) { return symbols <= uint64_t{1} << 16 ? Encoding::U16 : Encoding::U32; }
+
+Encoding priority_encoding(const PriorityRange& range) {
+  return range.span() < uint64_t{1} << 16 ? Encoding::U16 : position_encoding(range.span());
+}
 
 Encoding position_encoding(uint64_t count) { return count < uint64_t{1} << 32 ? Encoding::U32 : Encoding::U64; }
 
@@ -247,6 +253,18 @@ IndexView view_of(const Shape& shape, const std::vector<Section>& sections, cons
   return view;
 }
 
+PrioritiesView priorities_of(const Shape& shape, const std::vector<Section>& sections, const uint8_t* base) {
+  PrioritiesView view;
+  if (!shape.priorities) return view;
+  view.kept = true;
+  view.least = shape.priorities->least;
+  view.greatest = shape.priorities->greatest;
+  for (const Section& section : sections)
+    if (section.spec.kind == SectionKind::ItemPriorities)
+      view.above = {base + section.offset, static_cast<int32_t>(element_bytes(section.spec.encoding))};
+  return view;
+}
+
 bool is_read(const SectionInfo& section, int32_t kinds) {
   switch (static_cast<SectionKind>(section.kind)) {
     case SectionKind::ItemOffsets:
@@ -261,6 +279,7 @@ bool is_read(const SectionInfo& section, int32_t kinds) {
     case SectionKind::ItemIds:
     case SectionKind::ItemNameOffsets:
     case SectionKind::ItemNames:
+    case SectionKind::ItemPriorities:
       return false;
     default:
       return section.kind <= static_cast<uint16_t>(SectionKind::MAX) &&

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "index/priorities.h"
 #include "index/views.h"
 #include "schemas/index_generated.h"
 
@@ -13,7 +15,8 @@ namespace sidbeam {
 
 inline constexpr char kMagic[8] = {'S', 'I', 'D', 'B', 'E', 'A', 'M', '\n'};
 inline constexpr uint32_t kFormatMajor = 1, kFormatMinor = 2;
-inline constexpr uint32_t kAttributesMinor = 3;  // written where there are attributes; other files stay as they were
+// Written where there are attributes, or priorities; other files stay as they were.
+inline constexpr uint32_t kAttributesMinor = 3, kPrioritiesMinor = 4;
 inline constexpr uint64_t kMaxItems = uint64_t{1} << 40;  // exclusive
 inline constexpr uint64_t kSectionAlignment = 64;
 inline constexpr uint64_t kLargeSection = 65536, kLargeSectionAlignment = 4096;
@@ -35,6 +38,14 @@ struct LevelShape {
   uint64_t nodes = 0, edges = 0, ends = 0, dense_nodes = 0;
 };
 
+// Of the priorities that a file keeps.
+struct PriorityRange {
+  int64_t least = 0, greatest = 0;
+
+  // The largest number of their section.
+  uint64_t span() const { return static_cast<uint64_t>(greatest) - static_cast<uint64_t>(least); }
+};
+
 // The counts that determine which sections an index has and how long each one is.
 struct Shape {
   int32_t levels = 0;
@@ -43,8 +54,12 @@ struct Shape {
   bool trie = false, columns = false, hash = false;
   uint64_t sids = 0, items = 0, name_bytes = 0;
   LevelShape level[kMaxLevels];
-  int32_t tail_level = 0;  // the first level of a compact trie's tail; 0 if there is no tail
-  uint64_t hash_seed = 0;  // the seed of a hash set; 0 if it was written before 1.2 and has none
+  int32_t tail_level = 0;                   // the first level of a compact trie's tail; 0 if there is no tail
+  uint64_t hash_seed = 0;                   // the seed of a hash set; 0 if it was written before 1.2 and has none
+  std::optional<PriorityRange> priorities;  // of all item rows; none: the file does not keep them
+
+  // Pairs often come without priorities: of equal ones the header says all.
+  bool has_priority_section() const { return priorities && priorities->span() > 0; }
 
   // The number of levels with a row per node; deeper levels are the tail.
   int32_t csr_levels() const { return tail_level > 0 ? tail_level : levels; }
@@ -72,9 +87,10 @@ struct Section {
 bool is_known(format::SectionKind kind);
 // Whether an attribute's description names the sections of this kind; sections_of() and views leave them out.
 bool is_attribute(format::SectionKind kind);
-// How positions 0 .. count are stored, and numbers below `symbols`.
+// How positions 0 .. count are stored, numbers below `symbols`, and how much priorities exceed the least.
 format::Encoding position_encoding(uint64_t count);
 format::Encoding code_encoding(uint64_t symbols);
+format::Encoding priority_encoding(const PriorityRange& range);
 uint64_t element_bytes(format::Encoding encoding);
 // All sections of an index of this shape, in file order.
 std::vector<SectionSpec> sections_of(const Shape& shape);
@@ -82,6 +98,7 @@ std::vector<SectionSpec> sections_of(const Shape& shape);
 uint64_t place_sections(uint64_t header_bytes, std::vector<Section>& sections);
 // The views of an index whose sections lie at `base` + offset. Sections of unknown kinds are skipped.
 IndexView view_of(const Shape& shape, const std::vector<Section>& sections, const uint8_t* base);
+PrioritiesView priorities_of(const Shape& shape, const std::vector<Section>& sections, const uint8_t* base);
 
 struct SectionInfo;
 // Whether decoding with these SIDBEAM_KIND_* reads the section.

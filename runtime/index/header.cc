@@ -28,6 +28,11 @@ flatbuffers::Offset<format::Attributes> build_attributes(flatbuffers::FlatBuffer
                                   header.attribute_digest.high);
 }
 
+flatbuffers::Offset<format::Priorities> build_priorities(flatbuffers::FlatBufferBuilder& fbb, const Shape& shape) {
+  if (!shape.priorities) return 0;
+  return format::CreatePriorities(fbb, shape.priorities->least, shape.priorities->greatest);
+}
+
 flatbuffers::Offset<format::IndexHeader> build(flatbuffers::FlatBufferBuilder& fbb, const FileHeader& header) {
   const Shape& shape = header.shape;
   std::vector<flatbuffers::Offset<format::Level>> levels;
@@ -52,12 +57,13 @@ flatbuffers::Offset<format::IndexHeader> build(flatbuffers::FlatBufferBuilder& f
   const auto section_vector = fbb.CreateVector(sections);
   const auto metadata_vector = fbb.CreateVector(metadata);
   const auto attributes = build_attributes(fbb, header);
+  const auto priorities = build_priorities(fbb, shape);
   return format::CreateIndexHeader(
       fbb, shape.sids, shape.items, header.merged_pairs, header.collisions, header.max_items_per_sid,
       shape.variable_length, static_cast<uint16_t>(header.shortest), static_cast<uint16_t>(header.longest),
       static_cast<format::IdType>(shape.id_type), header.fingerprint.low, header.fingerprint.high, codebook,
       header.file_bytes, level_vector, section_vector, metadata_vector, static_cast<uint8_t>(shape.tail_level),
-      shape.hash_seed, header.own_hash_seed, attributes);
+      shape.hash_seed, header.own_hash_seed, attributes, priorities);
 }
 
 uint64_t header_checksum(std::span<const uint8_t> bytes, CpuTarget target) {
@@ -227,6 +233,8 @@ FileHeader decode_header(std::span<const uint8_t> bytes, uint64_t file_bytes, Cp
   copy_sections(from, header);
   copy_metadata(from, header, preamble.header_bytes);
   copy_attributes(from, header);
+  if (const format::Priorities* range = from.priorities(); range != nullptr)
+    header.shape.priorities = {range->least(), range->greatest()};
   if (header.file_bytes != file_bytes)
     fail(SIDBEAM_CORRUPT, "the file has %llu bytes, its header says %llu", static_cast<ull>(file_bytes),
          static_cast<ull>(header.file_bytes));
@@ -278,6 +286,7 @@ IndexHeaderInfo header_info(const FileHeader& header) {
   info.file_bytes = static_cast<int64_t>(header.file_bytes);
   print_hash(header.fingerprint, info.fingerprint);
   out.codebook = header.codebook;
+  out.own_hash_seed = header.own_hash_seed;
   out.metadata = header.metadata;
   out.sections = section_infos(header.sections);
   out.attributes = header.attributes;

@@ -96,6 +96,12 @@ void check_hash_seed(const FileHeader& header) {
          header.own_hash_seed ? "the caller's, not 0" : "one of the list, or the caller's");
 }
 
+void check_priorities(const Shape& shape) {
+  if (shape.priorities && shape.priorities->least > shape.priorities->greatest)
+    fail(SIDBEAM_CORRUPT, "the header's least priority is %lld, expected at most the greatest, %lld",
+         static_cast<long long>(shape.priorities->least), static_cast<long long>(shape.priorities->greatest));
+}
+
 void check_against(const SectionSpec& found, const SectionSpec& expected) {
   const auto kind = static_cast<uint16_t>(expected.kind);
   const SectionName name(kind, expected.level);
@@ -129,6 +135,7 @@ void check_counts(const FileHeader& header) {
 void check_sections(FileHeader& header, uint64_t header_end) {
   infer_kinds(header);
   check_hash_seed(header);
+  check_priorities(header.shape);
   const Shape& shape = header.shape;
   need_at_most("tail_level", -1, static_cast<uint64_t>(shape.tail_level),
                shape.trie ? static_cast<uint64_t>(shape.levels) - 1 : 0);

@@ -36,6 +36,7 @@ Index make_index(const FileHeader& header, IndexBytes bytes) {
   index.view = view_of(header, bytes.data());
   for (const AttributeShape& shape : index.header.attributes)
     index.attributes.push_back(view_of(shape, header.sections, header.shape.items, bytes.data()));
+  index.priorities = priorities_of(header.shape, header.sections, bytes.data());
   index.bytes = std::move(bytes);
   return index;
 }

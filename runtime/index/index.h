@@ -10,6 +10,7 @@
 
 #include "index/attributes/columns.h"
 #include "index/attributes/shape.h"
+#include "index/priorities.h"
 #include "index/views.h"
 #include "sidbeam/index.h"
 #include "support/memory.h"
@@ -28,6 +29,7 @@ struct IndexHeaderInfo {
   std::vector<int32_t> codes, max_children;
   std::vector<int64_t> nodes;
   std::string codebook;
+  bool own_hash_seed = false;                                 // of the hash set, given by its builder's caller
   std::vector<std::pair<std::string, std::string>> metadata;  // sorted by key
   std::vector<SectionInfo> sections;                          // in file order; includes unknown optional ones
   std::vector<AttributeShape> attributes;                     // by name, rising
@@ -85,6 +87,7 @@ struct Index {
   IndexHeaderInfo header;
   IndexView view;
   Attributes attributes;  // they refer to the header's names
+  PrioritiesView priorities;
 };
 
 struct FileHeader;

@@ -35,7 +35,8 @@ const char* section_kind_name(uint16_t kind) {
                                            "attribute_offsets",
                                            "attribute_codes",
                                            "dictionary_offsets",
-                                           "dictionary_text"};
+                                           "dictionary_text",
+                                           "item_priorities"};
   static_assert(sizeof kNames / sizeof kNames[0] == static_cast<size_t>(format::SectionKind::MAX) + 1);
   return kind < sizeof kNames / sizeof kNames[0] ? kNames[kind] : "unknown";
 }

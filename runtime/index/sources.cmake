@@ -18,6 +18,7 @@ target_sources(sidbeam_core PRIVATE
   index/arrow/sids.cc
   index/arrow/stream.cc
   index/build/arrow.cc
+  index/build/assembly.cc
   index/build/attribute_scan.cc
   index/build/attributes.cc
   index/build/builder.cc
@@ -32,6 +33,17 @@ target_sources(sidbeam_core PRIVATE
   index/build/scan.cc
   index/build/sorted.cc
   index/build/strings.cc
+  index/live/attribute_values.cc
+  index/live/filter_bits.cc
+  index/live/gather.cc
+  index/live/joined_repeats.cc
+  index/live/log.cc
+  index/live/manifest.cc
+  index/live/merged_bits.cc
+  index/live/overlay.cc
+  index/live/pair_store.cc
+  index/live/publication.cc
+  index/live/request_rules.cc
   index/read/children.cc
   index/read/item_lists.cc
   index/read/items.cc

@@ -33,6 +33,9 @@ struct UintArray {
   }
 };
 
+// Whether bit i of words is set, the lowest first.
+SIDBEAM_HD inline bool has_bit(const uint64_t* words, uint64_t i) { return (words[i / 64] >> i % 64 & 1) != 0; }
+
 // Calls visit(values) with a pointer of the array's element type.
 template <class Visit>
 void with_type(const UintArray& array, Visit&& visit) {
@@ -86,6 +89,8 @@ struct RepeatsView {
   UintArray offsets, ordinals;  // [repeated + 1], [count]: of each of these items, ascending
 };
 
+struct OverlayView;
+
 enum class IdType : uint8_t { kI64 = 0, kU64 = 1, kString = 2 };
 
 struct HashView {
@@ -119,7 +124,8 @@ struct IndexView {
   const uint64_t* name_offsets = nullptr;  // [items + 1], with string ids
   const char* names = nullptr;             // [name_bytes]
   uint64_t name_bytes = 0;
-  RepeatsView repeats;  // of a copy on a device, once it is there; the host's are ItemRepeats
+  RepeatsView repeats;                   // of a copy on a device, once it is there; the host's are ItemRepeats
+  const OverlayView* overlay = nullptr;  // of a snapshot: what was added since; the rest is the base alone
 };
 
 // The number of values that a code may take at a level, including the end, which counts at every level.

@@ -9,6 +9,13 @@
 #define SIDBEAM_HD
 #endif
 
+// Of functions that the CPU's step calls per beam: gcc stops inlining them once they are called from several places.
+#if defined(__CUDACC__)
+#define SIDBEAM_HD_INLINE SIDBEAM_HD inline
+#else
+#define SIDBEAM_HD_INLINE __attribute__((always_inline)) inline
+#endif
+
 namespace sidbeam {
 
 // std::clamp() by value: nvcc keeps what that refers to in local memory.

@@ -13,6 +13,8 @@ template <class T>
 class RefCounted {
  public:
   void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
+  // Whether it has a further reference, which may go, but none that comes unless somebody has one.
+  bool is_shared() const { return references_.load(std::memory_order_acquire) > 1; }
   void release() {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete static_cast<T*>(this);
   }
@@ -55,5 +57,11 @@ class Ref {
   explicit Ref(T* object) : object_(object) {}
   T* object_ = nullptr;
 };
+
+// Another reference to the same object, if there is one.
+template <class T>
+Ref<T> share(const Ref<T>& reference) {
+  return Ref<T>::share(reference.get());
+}
 
 }  // namespace sidbeam

@@ -11,6 +11,7 @@ target_sources(sidbeam_core PRIVATE
   support/codebook.cc
   support/cpu_target.cc
   support/executor.cc
+  support/folder_watch.cc
   support/guard.cc
   support/hashing.cc
   support/mapped_file.cc

@@ -38,7 +38,7 @@ static flat_handle* build(flat_handle* runtime) {
   flat_handle *builder, *plan, *index;
   int64_t numbers[FLAT_PLAN_COUNT] = {0};
   CALL(builder = flat_builder_create(runtime, (flat_in_i32){codes, LEVELS}, 0, SIDBEAM_ID_I64, SIDBEAM_KIND_TRIE,
-                                     SIDBEAM_COLLISIONS_KEEP, 1, 0, "", 0, 0, &err));
+                                     SIDBEAM_COLLISIONS_KEEP, 1, 0, "", 0, 0, 0, &err));
   CALL(flat_builder_add(builder, (flat_in_i32){sids, SIDS * LEVELS}, LEVELS, no_i32, SIDS, (flat_in_i64){ids, SIDS},
                         no_i64, &err));
   CALL(plan = flat_builder_plan(builder, &err));

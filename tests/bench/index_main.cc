@@ -28,6 +28,7 @@ constexpr TableOf<Settings> kTables[] = {
     {"titles-index", "an index of titles by kind, and the memory of the paper's arrays; --full: 6e6", titles_table},
     {"rules", "filters and lists of a request: deriving, changing, constraints", rules_table},
     {"terms", "filters of one term over 1e7 items", terms_table},
+    {"live", "a live catalogue: adding, publishing, removing, going back, recovering, compacting", live_table},
     {"swap", "steps before, during and after a new index is brought in", swap_table},
 };
 

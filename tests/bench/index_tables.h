@@ -28,6 +28,7 @@ Measurements verify_table(const Settings& settings);
 Measurements residency_table(const Settings& settings);
 Measurements swap_table(const Settings& settings);
 Measurements rules_table(const Settings& settings);
+Measurements live_table(const Settings& settings);
 Measurements terms_table(const Settings& settings);
 Measurements titles_table(const Settings& settings);
 

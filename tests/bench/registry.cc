@@ -37,6 +37,11 @@ MethodPointer alone(World& world, const Shape& shape) {
   return std::make_unique<SidbeamMethod>(world.runtime(), world.allowed_alone(rules), shape, SIDBEAM_STRATEGY_TRIE, 0);
 }
 
+template <int64_t added>
+MethodPointer live(World& world, const Shape& shape) {
+  return std::make_unique<SidbeamMethod>(world.runtime(), world.live(added), shape, SIDBEAM_STRATEGY_TRIE, 0);
+}
+
 // With its top-k and top-p.
 template <int32_t strategy, int32_t kinds, int32_t top_k = 0, int32_t percent = 100>
 MethodPointer draws(World& world, const Shape& shape) {
@@ -120,6 +125,8 @@ constexpr MethodEntry kMethods[] = {
     {"seen_alone", alone<Rules::kSeen>, 6, "none", Promise::kDrawn},
     {"half_seen", under<Rules::kBoth>, 7, "none", Promise::kDrawn, true, false, "half_seen_alone"},
     {"half_seen_alone", alone<Rules::kBoth>, 6, "none", Promise::kDrawn},
+    {"live_1e3", live<1000>, 6, "none", Promise::kConstrained},
+    {"live_1e5", live<100000>, 6, "none", Promise::kConstrained},
     {"none", ours<SIDBEAM_STRATEGY_NONE, kTrie>, 0, "", Promise::kUnconstrained},
     {"trie_threads2", ours<SIDBEAM_STRATEGY_TRIE, kTrie, 0, 2>, 6, "none_threads2", Promise::kConstrained},
     {"none_threads2", ours<SIDBEAM_STRATEGY_NONE, kTrie, 0, 2>, 0, "", Promise::kUnconstrained},

@@ -26,6 +26,7 @@ constexpr Table kTables[] = {
     {"titles", "sampling of titles: 128,256 tokens, 1 to 64 of them; 6e4 titles, --full: 6e6", titles_table},
     {"xbeam", "xGR's selection, a min-heap with early termination, by the number of beams", xbeam_table},
     {"rules", "steps under a filter of half of the items, 10,000 excluded ones, and both", rules_table},
+    {"live", "steps in a version of a live catalogue, to which SIDs were added, beside a rebuilt index", live_table},
     {"after", "the results of a request under rules, searched for and filtered afterwards", after_table},
     {"threads", "steps on one and two threads, and the floors of two", threads_table},
 };

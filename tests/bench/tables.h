@@ -27,6 +27,7 @@ void dtype_table(Context& context);
 void threads_table(Context& context);
 void xbeam_table(Context& context);
 void rules_table(Context& context);
+void live_table(Context& context);
 void after_table(Context& context);
 void floors_table(Context& context);
 void draws_table(Context& context);

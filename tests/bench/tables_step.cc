@@ -106,6 +106,23 @@ void rules_table(Context& context) {
   }
 }
 
+// Versions of a live catalogue beside an index of the same SIDs.
+void live_table(Context& context) {
+  const bool quick = context.options.quick;
+  for (const Skew skew : {Skew::kUniform, Skew::kZipf}) {
+    World world(draw_catalogue(skew, quick ? 3000 : 10000000, quick ? 4 : 8, quick ? 64 : 2048));
+    for (const int32_t beams : {50, 512}) {
+      if (quick && beams > 50) continue;
+      DecodeCase decode;
+      decode.table = "live";
+      decode.methods = {"trie", "live_1e3", "live_1e5"};
+      decode.shape = shape_of(world.catalogue(), 2, quick ? 10 : beams);
+      decode.thread_time = true;
+      run_decode(context, world, decode);
+    }
+  }
+}
+
 void threads_table(Context& context) {
   const bool quick = context.options.quick;
   World world = usual_world(quick);

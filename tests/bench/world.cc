@@ -2,6 +2,7 @@
 #include "world.h"
 
 #include <algorithm>
+#include <numeric>
 #include <random>
 
 namespace bench {
@@ -39,23 +40,45 @@ Constraint constrain_by(sidbeam_index* index, int64_t items, Rules rules) {
   return constrain(index, half.get(), rules != Rules::kHalf ? &seen : nullptr);
 }
 
-Catalogue without(const Catalogue& all, Rules rules) {
-  const std::vector<char> half = draw_half(all.sids), seen = draw_seen(all.sids);
+// The SIDs of a catalogue that it keeps.
+template <class Keeps>
+Catalogue some_of(const Catalogue& all, const Keeps& keeps) {
   Catalogue left;
   left.name = all.name;
   left.levels = all.levels;
   left.codes = all.codes;
   left.ends = all.ends;
-  const auto keeps = [&](int64_t sid) {
-    const auto i = static_cast<size_t>(sid);
-    return (rules == Rules::kSeen || half[i] != 0) && (rules == Rules::kHalf || seen[i] == 0);
-  };
   for (int64_t sid = 0; sid < all.sids; ++sid) left.sids += keeps(sid) ? 1 : 0;
   left.rows = Pages<int32_t>(left.sids * all.levels);
   int32_t* to = left.rows.data();
   for (int64_t sid = 0; sid < all.sids; ++sid)
     if (keeps(sid)) to = std::copy_n(all.sid(sid), all.levels, to);
   return left;
+}
+
+Catalogue without(const Catalogue& all, Rules rules) {
+  const std::vector<char> half = draw_half(all.sids), seen = draw_seen(all.sids);
+  return some_of(all, [&](int64_t sid) {
+    const auto i = static_cast<size_t>(sid);
+    return (rules == Rules::kSeen || half[i] != 0) && (rules == Rules::kHalf || seen[i] == 0);
+  });
+}
+
+// The newest version of a catalogue to which the SIDs that are drawn were added.
+Index version_of(sidbeam_runtime* runtime, const Catalogue& all, const std::vector<char>& drawn) {
+  const auto is_new = [&](int64_t sid) { return drawn[static_cast<size_t>(sid)] != 0; };
+  const Catalogue old = some_of(all, [&](int64_t sid) { return !is_new(sid); }), fresh = some_of(all, is_new);
+  const Index base = build_index(runtime, old, SIDBEAM_KIND_TRIE);
+  const Catalog catalog = make<Catalog>("catalog_create", sidbeam_catalog_create, base.get(), nullptr, nullptr);
+  std::vector<int64_t> ids(static_cast<size_t>(fresh.sids));
+  std::iota(ids.begin(), ids.end(), old.sids);
+  sidbeam_pairs pairs = SIDBEAM_PAIRS_INIT;
+  pairs.codes = fresh.rows.data();
+  pairs.ids = ids.data();
+  pairs.count = fresh.sids;
+  call("catalog_add", sidbeam_catalog_add, catalog.get(), &pairs);
+  call("catalog_publish", sidbeam_catalog_publish, catalog.get(), nullptr);
+  return make<Index>("catalog_snapshot", sidbeam_catalog_snapshot, catalog.get(), 0);
 }
 
 }  // namespace
@@ -90,6 +113,16 @@ sidbeam_constraint* World::allowed_alone(Rules rules) {
   return constraint.get();
 }
 
+sidbeam_constraint* World::live(int64_t added) {
+  Constraint& constraint = live_[added];
+  if (constraint) return constraint.get();
+  std::vector<char> drawn(static_cast<size_t>(catalogue_.sids));
+  std::mt19937_64 random(31);
+  for (int64_t i = 0; i < std::min(added, catalogue_.sids / 4); ++i) drawn[random() % drawn.size()] = 1;
+  constraint = constrain(version_of(runtime(), catalogue_, drawn).get());
+  return constraint.get();
+}
+
 const StaticTrie& World::static_trie() {
   if (!static_trie_) static_trie_ = std::make_unique<StaticTrie>(catalogue_);
   return *static_trie_;
@@ -104,6 +137,7 @@ const Validity& World::validity(MakeValidity make) {
 void World::forget() {
   for (auto* each : {&ruled_, &alone_}) each->clear();
   constraints_.clear();
+  live_.clear();
   indexes_.clear();
   validities_.clear();
   static_trie_.reset();

@@ -26,6 +26,8 @@ class World {
   // Of the trie under rules, and of a trie of the allowed items alone.
   sidbeam_constraint* ruled(Rules rules);
   sidbeam_constraint* allowed_alone(Rules rules);
+  // Of a version of a live catalogue, to whose base so many of the SIDs were added.
+  sidbeam_constraint* live(int64_t added);
   const StaticTrie& static_trie();
   using MakeValidity = std::unique_ptr<Validity> (*)(const Catalogue&);
   const Validity& validity(MakeValidity make);
@@ -38,6 +40,7 @@ class World {
   std::map<int32_t, Index> indexes_;
   std::map<int32_t, Constraint> constraints_;
   std::map<Rules, Constraint> ruled_, alone_;
+  std::map<int64_t, Constraint> live_;
   std::map<MakeValidity, std::unique_ptr<Validity>> validities_;
   std::unique_ptr<StaticTrie> static_trie_;
 };

@@ -54,7 +54,7 @@ static inline flat_handle* rig_runtime(void) {
 static inline flat_handle* rig_builder(flat_handle* runtime) {
   flat_handle* builder;
   OKAY(builder = flat_builder_create(runtime, (flat_in_i32){small.codes, 3}, 0, SIDBEAM_ID_I64, ALL_KINDS,
-                                     SIDBEAM_COLLISIONS_KEEP, 0, 0, "", 0, 0, &err));
+                                     SIDBEAM_COLLISIONS_KEEP, 0, 0, "", 0, 0, 0, &err));
   return builder;
 }
 

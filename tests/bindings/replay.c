@@ -206,7 +206,7 @@ static void check_info(flat_handle* index) {
 void do_index(void) {
   const flat_in_i32 codes = in_i32("codes");
   flat_handle* builder = flat_builder_create(state.runtime, codes, i32_of("variable_length"), i32_of("id_type"),
-                                             i32_of("kinds"), i32_of("collisions"), 0, 0, NULL, 0, 0, &err);
+                                             i32_of("kinds"), i32_of("collisions"), 0, 0, NULL, 0, 0, 0, &err);
   succeed("flat_builder_create");
   add_lines(builder, (int32_t)codes.count);
   state.indexes[state.index_count] = flat_builder_finish(builder, &err);

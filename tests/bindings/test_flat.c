@@ -232,11 +232,9 @@ static void handles_of_another_kind_and_none_are_refused(void) {
           "session is null, expected a handle of it");
   REFUSED(rig_session(r.runtime, r.index), SIDBEAM_INVALID_ARGUMENT, "constraint is index, expected a handle of it");
   REFUSED(rig_session(none, r.constraint), SIDBEAM_INVALID_ARGUMENT, "runtime is null, expected a handle of it");
-  REFUSED(flat_builder_get_progress(r.index, OUT_I64(numbers), &err), SIDBEAM_INVALID_ARGUMENT,
-          "builder is index, expected a handle of it");
-  REFUSED(flat_builder_get_progress(none, OUT_I64(numbers), &err), SIDBEAM_INVALID_ARGUMENT,
-          "builder is null, expected a handle of it");
-  flat_builder_cancel(none, 1);
+  REFUSED(flat_get_progress(none, OUT_I64(numbers), &err), SIDBEAM_INVALID_ARGUMENT,
+          "handle is null, expected one of what can be watched");
+  flat_cancel(none, 1);
   free_rig(&r);
   CHECK_INT(returned(), 10);
 }
@@ -266,15 +264,15 @@ static void a_cancelled_build_can_go_on(void) {
   flat_handle *runtime = rig_runtime(), *builder = rig_builder(runtime), *index;
   int64_t progress[3] = {-1, -1, -1};
   OKAY(rig_add(builder, &err));
-  flat_builder_cancel(builder, 1);
+  flat_cancel(builder, 1);
   CHECK(flat_builder_finish(builder, &err) == NULL);
   CHECK_INT(err.code, SIDBEAM_CANCELLED);
-  flat_builder_cancel(builder, 0);
+  flat_cancel(builder, 0);
   OKAY(index = flat_builder_finish(builder, &err));
-  OKAY(flat_builder_get_progress(builder, OUT_I64(progress), &err));
+  OKAY(flat_get_progress(builder, OUT_I64(progress), &err));
   CHECK(progress[0] >= SIDBEAM_PHASE_EMIT && progress[0] <= SIDBEAM_PHASE_SYNC);
   CHECK(progress[2] > 0 && progress[1] == progress[2]);
-  REFUSED(flat_builder_get_progress(builder, (flat_out_i64){progress, 2}, &err), SIDBEAM_INVALID_ARGUMENT,
+  REFUSED(flat_get_progress(builder, (flat_out_i64){progress, 2}, &err), SIDBEAM_INVALID_ARGUMENT,
           "out has 2 elements, expected at least 3");
   flat_free(index);
   flat_free(builder);
@@ -314,14 +312,14 @@ static void a_plan_has_the_builders_numbers_and_sections(void) {
 static void an_estimate_is_a_plan_without_a_builder(void) {
   flat_handle* plan;
   int64_t info[FLAT_PLAN_COUNT] = {0};
-  OKAY(plan = flat_plan_estimate((flat_in_i32){small.codes, 3}, 0, SIDBEAM_ID_I64, ALL_KINDS, 5, &err));
+  OKAY(plan = flat_plan_estimate((flat_in_i32){small.codes, 3}, 0, SIDBEAM_ID_I64, ALL_KINDS, 0, 5, &err));
   OKAY(flat_plan_get_info(plan, OUT_I64(info), &err));
   CHECK_INT(info[FLAT_PLAN_EXACT], 0);
   CHECK_INT(info[FLAT_PLAN_SIDS], 5);
   REFUSED(flat_plan_get_info(plan, (flat_out_i64){info, 7}, &err), SIDBEAM_INVALID_ARGUMENT,
           "out has 7 elements, expected at least 261");
   flat_free(plan);
-  CHECK(flat_plan_estimate((flat_in_i32){small.codes, 3}, 0, SIDBEAM_ID_I64, ALL_KINDS, -1, &err) == NULL);
+  CHECK(flat_plan_estimate((flat_in_i32){small.codes, 3}, 0, SIDBEAM_ID_I64, ALL_KINDS, 0, -1, &err) == NULL);
   CHECK_INT(err.code, SIDBEAM_INVALID_ARGUMENT);
 }
 

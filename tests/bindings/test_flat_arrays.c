@@ -32,7 +32,7 @@ static void names_lie_within_their_bytes(void) {
   const flat_in_i32 codes = IN_I32(0, 1, 2, 3, 0, 0);
   const flat_in_bytes bytes = {"abcdef", 6};
   OKAY(builder = flat_builder_create(runtime, (flat_in_i32){small.codes, 3}, 0, SIDBEAM_ID_STRING, 0, 0, 0, 0, NULL, 0,
-                                     0, &err));
+                                     0, 0, &err));
   SHORT(flat_builder_add_named(builder, codes, 3, no_i32, 2, bytes, IN_I64(0, 3), no_i64, &err),
         "id_offsets has 2 elements, expected at least 3");
   SHORT(flat_builder_add_named(builder, codes, 3, no_i32, 2, bytes, IN_I64(0, 3, 7), no_i64, &err),
@@ -320,6 +320,11 @@ static void lookups_check_their_arrays(void) {
   SHORT(flat_index_ordinals(index, (flat_in_i32){codes, (INT64_C(1) << 32) + 1}, OUT_I64(wide), &err),
         "length is 2147483647, expected 0..3");
   SHORT(flat_index_item_ordinals(index, IN_I64(0, 6), OUT_I64(wide), &err), "item_row is 6, expected 0..5");
+  SHORT(flat_index_item_priorities(index, IN_I64(0, 1), (flat_out_i64){wide, 1}, &err),
+        "priorities has 1 elements, expected at least 2");
+  SHORT(flat_index_item_priorities(index, IN_I64(6), OUT_I64(wide), &err), "item_row is 6, expected 0..5");
+  REFUSED(flat_index_item_priorities(index, IN_I64(0), OUT_I64(wide), &err), SIDBEAM_MISSING_SECTION,
+          "the index keeps no priorities: build it with keep_priorities");
   free_rig(&r);
   CHECK_INT(returned(), 1);
 }

@@ -192,7 +192,7 @@ static void* watch(void* argument) {
   pthread_barrier_wait(&s->begin);
   for (int i = 0; i < CALLS; ++i) {
     int64_t progress[3] = {0};
-    flat_builder_get_progress(watched, OUT_I64(progress), &error);
+    flat_get_progress(watched, OUT_I64(progress), &error);
     if (error.code != 0 || progress[0] < 0 || progress[0] > SIDBEAM_PHASE_SYNC) atomic_fetch_add(&s->wrong, 1);
   }
   return NULL;
@@ -201,7 +201,7 @@ static void* watch(void* argument) {
 static void* cancel(void* argument) {
   shared* s = (shared*)argument;
   pthread_barrier_wait(&s->begin);
-  flat_builder_cancel(watched, 1);
+  flat_cancel(watched, 1);
   return NULL;
 }
 
@@ -214,7 +214,7 @@ static void a_build_may_be_watched_and_cancelled_from_other_threads(void) {
     OKAY(rig_add(watched, &err));
     run_threads(&s, bodies);
     CHECK_INT(atomic_load(&s.done) + atomic_load(&s.closed) + atomic_load(&s.busy), 2);
-    flat_builder_cancel(watched, 0);
+    flat_cancel(watched, 0);
     flat_handle* index;
     OKAY(index = flat_builder_finish(watched, &err));
     flat_free(index);

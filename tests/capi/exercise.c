@@ -49,8 +49,9 @@ static void read_header(exercise* e) {
 
 static void read_items(exercise* e) {
   for (int64_t item_row = 0; item_row < e->info.items && item_row < MOST; ++item_row) {
-    int64_t ordinal = 0, id = 0, bytes = 0, found = 0;
+    int64_t ordinal = 0, id = 0, bytes = 0, found = 0, priority = 0;
     const char* name = NULL;
+    if (sidbeam_index_item_priority(e->index, item_row, &priority, NULL) == SIDBEAM_OK) e->sink += (int)priority;
     (void)tried(e, sidbeam_index_item_ordinal(e->index, item_row, &ordinal, NULL));
     if (!tried(e, sidbeam_index_item_id(e->index, item_row, &id, &name, &bytes, NULL))) continue;
     for (int64_t i = 0; i < bytes; ++i) e->sink += name[i];

@@ -14,28 +14,43 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #define REPLACED __attribute__((visibility("default")))
 
-io_faults faults = {FAULT_FAIL, EIO, -1, 0, 0, 0, NULL};
+io_faults faults = {FAULT_FAIL, EIO, -1, 0, 0, NULL, 0, 0, NULL};
+
+static int is_one_of(const char* name, const char* const* names) {
+  for (; *names != NULL; ++names)
+    if (strcmp(name, *names) == 0) return 1;
+  return 0;
+}
 
 /* Signals interrupt calls that may wait. */
 static int may_wait(const char* name) {
-  static const char* const names[] = {"open", "openat", "read", "pread", "pwrite", "fsync", "fallocate"};
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i)
-    if (strcmp(name, names[i]) == 0) return 1;
-  return 0;
+  static const char* const names[] = {"open",      "openat",  "read",      "pread",     "pwrite", "fsync",
+                                      "fallocate", "pwritev", "fdatasync", "ftruncate", NULL};
+  return is_one_of(name, names);
+}
+
+static int is_counted(const char* name) {
+  static const char* const of_folders[] = {"pwritev", "fdatasync", "ftruncate", "unlink", "unlinkat", NULL};
+  static const char* const changes[] = {"fsync", "linkat", "renameat", "mkdir", "openat", "pwrite", "fallocate", NULL};
+  if (faults.kind == FAULT_FULL) return strcmp(name, "pwritev") == 0;
+  if (is_one_of(name, of_folders)) return faults.which != CALLS_OF_FILES;
+  return faults.which != CALLS_THAT_CHANGE || is_one_of(name, changes);
 }
 
 /* Whether this call fails: before its work or, with kind AFTER, after it. */
 static int fails(const char* name) {
-  if (!faults.watching || (faults.kind == FAULT_INTERRUPT && !may_wait(name))) return 0;
+  if (!faults.watching || !is_counted(name) || (faults.kind == FAULT_INTERRUPT && !may_wait(name))) return 0;
   const long long call = faults.calls++;
   const int kind = faults.kind;
   if (faults.at < 0 || call < faults.at || kind == FAULT_SHORT || kind == FAULT_END || kind == FAULT_CUT) return 0;
+  if (kind == FAULT_FULL) return 0; /* see pwritev */
   if (faults.kind == FAULT_INTERRUPT ? (call - faults.at) % 2 != 0 : call != faults.at) return 0;
   if (faults.kind == FAULT_KILL) raise(SIGKILL);
   faults.failed = name;
@@ -98,7 +113,6 @@ REPLACE(int, fstat, -1, (int fd, struct stat* status), (fd, status))
 REPLACE(int, fstatat, -1, (int fd, const char* path, struct stat* status, int flags), (fd, path, status, flags))
 REPLACE(int, fstatfs, -1, (int fd, struct statfs* system), (fd, system))
 REPLACE(int, stat, -1, (const char* path, struct stat* status), (path, status))
-REPLACE(int, fsync, -1, (int fd), (fd))
 REPLACE(int, syncfs, -1, (int fd), (fd))
 REPLACE(int, linkat, -1, (int from, const char* old, int to, const char* path, int flags), (from, old, to, path, flags))
 REPLACE(int, renameat, -1, (int from, const char* old, int to, const char* path), (from, old, to, path))
@@ -107,11 +121,53 @@ REPLACE(int, mkdir, -1, (const char* path, mode_t mode), (path, mode))
 REPLACE(int, mlock, -1, (const void* memory, size_t bytes), (memory, bytes))
 REPLACE(int, madvise, -1, (void* memory, size_t bytes, int advice), (memory, bytes, advice))
 REPLACE(int, access, -1, (const char* path, int mode), (path, mode))
+REPLACE(int, ftruncate, -1, (int fd, off_t bytes), (fd, bytes))
+REPLACE(int, unlink, -1, (const char* path), (path))
+REPLACE(int, unlinkat, -1, (int folder, const char* path, int flags), (folder, path, flags))
 REPLACE_GIVER(DIR*, fdopendir, NULL, (int fd), (fd))
 REPLACE_GIVER(struct dirent*, readdir, NULL, (DIR * folder), (folder))
 REPLACE_GIVER(ssize_t, read, -1, (int fd, void* out, size_t bytes), (fd, out, allowed(bytes, 1)))
 REPLACE_GIVER(ssize_t, pwrite, -1, (int fd, const void* data, size_t bytes, off_t offset),
               (fd, data, allowed(bytes, 0), offset))
+
+#define REPLACE_SYNC(name)                                                  \
+  REPLACED int name(int fd) {                                               \
+    static int (*real)(int);                                                \
+    REAL(name);                                                             \
+    const int failing = fails(#name);                                       \
+    const int done = failing && faults.kind != FAULT_AFTER ? -1 : real(fd); \
+    if (done == 0 && faults.watching && faults.synced != NULL) {            \
+      faults.watching = 0;                                                  \
+      faults.synced(fd);                                                    \
+      faults.watching = 1;                                                  \
+    }                                                                       \
+    if (failing) errno = faults.error;                                      \
+    return failing ? -1 : done;                                             \
+  }
+REPLACE_SYNC(fsync)
+REPLACE_SYNC(fdatasync)
+
+/* Where the disk fills up, half of the first piece is written, and nothing after it. */
+REPLACED ssize_t pwritev(int fd, const struct iovec* pieces, int count, off_t offset) {
+  static ssize_t (*real)(int, const struct iovec*, int, off_t);
+  REAL(pwritev);
+  const long long call = faults.calls;
+  const int failing = fails("pwritev"), full = faults.watching && faults.kind == FAULT_FULL && faults.at >= 0;
+  if ((failing && faults.kind != FAULT_AFTER) || (full && call == faults.at + 1)) {
+    faults.failed = "pwritev";
+    errno = faults.error;
+    return -1;
+  }
+  struct iovec first = pieces[0];
+  if (full && call == faults.at) first.iov_len = (first.iov_len + 1) / 2;
+  if ((full && call == faults.at) || first.iov_len != allowed(first.iov_len, 0)) {
+    first.iov_len = allowed(first.iov_len, 0);
+    return real(fd, &first, 1, offset);
+  }
+  const ssize_t done = real(fd, pieces, count, offset);
+  if (failing) errno = faults.error;
+  return failing ? -1 : done;
+}
 
 REPLACED ssize_t pread(int fd, void* out, size_t bytes, off_t offset) {
   static ssize_t (*real)(int, void*, size_t, off_t);
@@ -152,7 +208,8 @@ REPLACED int openat(int folder, const char* path, int flags, ...) {
   va_start(rest, flags);
   const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(rest, mode_t) : 0;
   va_end(rest);
-  if (fails("openat")) {
+  const int creates = (flags & (O_CREAT | O_TMPFILE)) != 0;
+  if ((creates || faults.which != CALLS_THAT_CHANGE) && fails("openat")) {
     errno = faults.error;
     return -1;
   }

@@ -13,14 +13,24 @@ enum {
   FAULT_INTERRUPT = 3, /* only calls that may wait are counted; from `at` on every second of them fails */
   FAULT_KILL = 4,      /* the process is killed at call `at` */
   FAULT_END = 5,       /* from call `at` on, reads say that the file has ended */
-  FAULT_CUT = 6        /* the file that call `at` reads or maps is empty from then on */
+  FAULT_CUT = 6,       /* the file that call `at` reads or maps is empty from then on */
+  FAULT_FULL = 7       /* only pwritev is counted; `at` takes half of its first piece, and the next one fails */
+};
+
+/* Which calls are counted, and may fail. */
+enum {
+  CALLS_OF_FILES = 0,   /* those that indexes and draft heads are read and written by */
+  CALLS_OF_FOLDERS = 1, /* also pwritev, fdatasync, ftruncate, unlink and unlinkat */
+  CALLS_THAT_CHANGE = 2 /* of these, those that change a file, a folder or what is on the disk */
 };
 
 typedef struct io_faults {
   int kind, error;
-  long long at;        /* -1: never */
-  int no_unnamed_file; /* O_TMPFILE is not supported */
-  int watching;        /* calls are counted, and fail, while this is 1 */
+  long long at;           /* -1: never */
+  int no_unnamed_file;    /* O_TMPFILE is not supported */
+  int which;              /* CALLS_* */
+  void (*synced)(int fd); /* called when a file or a folder has got to the disk; may be NULL */
+  int watching;           /* calls are counted, and fail, while this is 1 */
   long long calls;
   const char* failed; /* the name of the call that failed last; NULL: none */
 } io_faults;

@@ -58,6 +58,12 @@ static struct {
   sidbeam_stats stats;
   sidbeam_speculation_tree tree;
   sidbeam_speculation_stats speculation_stats;
+  sidbeam_catalog* catalog;
+  sidbeam_catalog_config catalog_config;
+  sidbeam_pairs pairs;
+  sidbeam_compact_config compact_config;
+  sidbeam_catalog_info catalog_info;
+  sidbeam_version_info version_info;
 } w;
 
 static void* allocate(void* context, int64_t bytes, int64_t alignment) {
@@ -147,9 +153,14 @@ static void fill_inputs(void) {
   w.disc_draws = (sidbeam_disc_draws)SIDBEAM_DISC_DRAWS_INIT;
   w.disc_results = (sidbeam_disc_results)SIDBEAM_DISC_RESULTS_INIT;
   fill_speculation();
+  w.catalog_config = (sidbeam_catalog_config)SIDBEAM_CATALOG_CONFIG_INIT;
+  w.pairs = (sidbeam_pairs)SIDBEAM_PAIRS_INIT;
+  w.compact_config = (sidbeam_compact_config)SIDBEAM_COMPACT_CONFIG_INIT;
 }
 
 static void fill_outputs(void) {
+  w.catalog_info = (sidbeam_catalog_info)SIDBEAM_CATALOG_INFO_INIT;
+  w.version_info = (sidbeam_version_info)SIDBEAM_VERSION_INFO_INIT;
   w.plan_info = (sidbeam_plan_info)SIDBEAM_PLAN_INFO_INIT;
   w.arrow_info = (sidbeam_arrow_info)SIDBEAM_ARROW_INFO_INIT;
   w.index_info = (sidbeam_index_info)SIDBEAM_INDEX_INFO_INIT;
@@ -216,6 +227,7 @@ void prepare(void) {
   w.speculation_config.target = w.target;
   w.speculation_config.draft = w.draft;
   CHECK_OK(sidbeam_speculation_create(w.runtime, &w.speculation_config, &w.speculation, &err));
+  CHECK_OK(sidbeam_catalog_create(w.index, NULL, NULL, &w.catalog, &err));
 }
 
 /* A round of one node, the beginning. */
@@ -227,6 +239,7 @@ static void begin_round(void) {
 }
 
 void finish(void) {
+  sidbeam_catalog_close(w.catalog);
   sidbeam_session_destroy(w.session);
   sidbeam_session_destroy(w.sampler);
   sidbeam_constraint_set_destroy(w.set);
@@ -362,6 +375,24 @@ PART(set_create_vocabulary, sidbeam_constraint_set_config, set_config, vocabular
 PART(speculation_verify_rows, sidbeam_speculation_verify_args, verify_args, rows, speculation_verify)
 PART(session_step_rows, sidbeam_step_args, step_args, rows, session_step)
 
+static sidbeam_status catalog_create(void* given) {
+  sidbeam_catalog* made = NULL;
+  const sidbeam_status status = sidbeam_catalog_create(w.index, NULL, given, &made, &err);
+  CHECK((made != NULL) == (status == SIDBEAM_OK));
+  sidbeam_catalog_close(made);
+  return status;
+}
+
+static sidbeam_status catalog_add(void* given) { return sidbeam_catalog_add(w.catalog, given, &err); }
+static sidbeam_status catalog_remove(void* given) { return sidbeam_catalog_remove(w.catalog, given, NULL, &err); }
+static sidbeam_status catalog_compact(void* given) { return sidbeam_catalog_compact(w.catalog, given, NULL, &err); }
+static sidbeam_status catalog_get_info(void* given) { return sidbeam_catalog_get_info(w.catalog, given, &err); }
+static sidbeam_status catalog_get_version(void* given) {
+  sidbeam_catalog_info info = SIDBEAM_CATALOG_INFO_INIT;
+  const sidbeam_status status = sidbeam_catalog_get_info(w.catalog, &info, &err);
+  return status != SIDBEAM_OK ? status : sidbeam_catalog_get_version(w.catalog, info.version, given, &err);
+}
+
 const subject subjects[] = {
     {"sidbeam_allocator", INPUT, &w.allocator, runtime_create_allocator, SIDBEAM_OK, 0, NULL},
     {"sidbeam_device_allocator", INPUT, &w.device_allocator, runtime_create_device_allocator, SIDBEAM_OK, 0, NULL},
@@ -404,6 +435,12 @@ const subject subjects[] = {
     {"sidbeam_relaxed_draw_args", INPUT, &w.relaxed_draw_args, relaxed_draw, SIDBEAM_OK, 0, NULL},
     {"sidbeam_relaxed_verify_args", INPUT, &w.relaxed_verify_args, relaxed_verify, SIDBEAM_OK, 0, NULL},
     {"sidbeam_relaxed_beams", INPUT, &w.relaxed_beams, relaxed_verify_beams, SIDBEAM_OK, 0, NULL},
+    {"sidbeam_catalog_config", INPUT, &w.catalog_config, catalog_create, SIDBEAM_OK, 0, NULL},
+    {"sidbeam_pairs", INPUT, &w.pairs, catalog_add, SIDBEAM_OK, 0, NULL},
+    {"sidbeam_item_list", INPUT, &w.item_list, catalog_remove, SIDBEAM_OK, 0, NULL},
+    {"sidbeam_compact_config", INPUT, &w.compact_config, catalog_compact, SIDBEAM_OK, 0, NULL},
+    {"sidbeam_catalog_info", OUTPUT, &w.catalog_info, catalog_get_info, SIDBEAM_OK, 0, NULL},
+    {"sidbeam_version_info", OUTPUT, &w.version_info, catalog_get_version, SIDBEAM_OK, 0, NULL},
     {"sidbeam_plan_info", OUTPUT, &w.plan_info, plan_get_info, SIDBEAM_OK, 0, NULL},
     {"sidbeam_arrow_info", OUTPUT, &w.arrow_info, arrow_inspect, SIDBEAM_OK, 0, NULL},
     {"sidbeam_index_info", OUTPUT, &w.index_info, index_get_info, SIDBEAM_OK, 0, NULL},

@@ -129,6 +129,58 @@ static void collisions_are_kept_refused_or_cut_to_the_first(void) {
   sidbeam_index_release(index);
 }
 
+static sidbeam_index* finish_from(const catalogue* from, const sidbeam_builder_config* config) {
+  sidbeam_builder* builder = builder_from(config);
+  sidbeam_index* index = NULL;
+  CHECK_OK(add_all(builder, from, &err));
+  CHECK_OK(sidbeam_builder_finish(builder, &index, &err));
+  sidbeam_builder_destroy(builder);
+  return index;
+}
+
+static void priorities_are_kept_on_request(void) {
+  const catalogue* catalogues[] = {&small, &small_named};
+  for (int c = 0; c < 2; ++c) {
+    sidbeam_builder_config config = builder_config(catalogues[c], ALL_KINDS);
+    config.keep_priorities = 1;
+    sidbeam_index* index = finish_from(catalogues[c], &config);
+    for (int64_t item_row = 0; item_row < 6; ++item_row) {
+      int64_t priority = -1;
+      CHECK_OK(sidbeam_index_item_priority(index, item_row, &priority, &err));
+      CHECK_INT(priority, item_row == 0 ? 7 : 0);
+    }
+    CHECK_OK(sidbeam_index_verify(index, SIDBEAM_VERIFY_FULL, &err));
+    sidbeam_index_release(index);
+  }
+}
+
+static void priorities_that_were_not_kept_are_missing(void) {
+  sidbeam_builder_config config = builder_config(&small, SIDBEAM_KIND_TRIE);
+  int64_t priority = -1;
+  sidbeam_index* index = finish_from(&small, &config);
+  CHECK_FAILS(sidbeam_index_item_priority(index, 0, &priority, &err), SIDBEAM_MISSING_SECTION,
+              "the index keeps no priorities: build it with keep_priorities");
+  CHECK_INT(priority, -1);
+  sidbeam_index_release(index);
+  config.keep_priorities = -1;
+  sidbeam_runtime* runtime = make_runtime();
+  sidbeam_builder* builder = NULL;
+  CHECK_FAILS(sidbeam_builder_create(runtime, &config, &builder, &err), SIDBEAM_INVALID_ARGUMENT,
+              "keep_priorities is -1, expected 0 or 1");
+  sidbeam_runtime_release(runtime);
+}
+
+/* Callers of the first version end with four bytes of padding, in which anything may stand. */
+static void padding_of_the_first_version_is_not_read(void) {
+  sidbeam_builder_config config = builder_config(&small, SIDBEAM_KIND_TRIE);
+  int64_t priority = -1;
+  config.struct_size = 88;
+  memset(&config.unused, 0xff, sizeof config - offsetof(sidbeam_builder_config, unused));
+  sidbeam_index* index = finish_from(&small, &config);
+  CHECK_FAILS(sidbeam_index_item_priority(index, 0, &priority, &err), SIDBEAM_MISSING_SECTION, "keeps no priorities");
+  sidbeam_index_release(index);
+}
+
 static void ids_default_to_the_place_counted_over_all_calls(void) {
   const sidbeam_builder_config config = builder_config(&small, SIDBEAM_KIND_TRIE);
   sidbeam_builder* builder = builder_from(&config);
@@ -276,6 +328,9 @@ int main(void) {
       TEST(writing_again_and_finishing_give_the_same),
       TEST(identical_pairs_merge_and_are_counted),
       TEST(collisions_are_kept_refused_or_cut_to_the_first),
+      TEST(priorities_are_kept_on_request),
+      TEST(priorities_that_were_not_kept_are_missing),
+      TEST(padding_of_the_first_version_is_not_read),
       TEST(ids_default_to_the_place_counted_over_all_calls),
       TEST(memory_limit_stops_a_build_before_it_starts),
       TEST(progress_tells_phases_and_stays_in_range),

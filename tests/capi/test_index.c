@@ -50,6 +50,8 @@ static void null_arguments_are_refused(void) {
   CHECK_FAILS(sidbeam_index_item_rows(NULL, 0, &a, &b, &err), SIDBEAM_INVALID_ARGUMENT, "index is NULL");
   CHECK_FAILS(sidbeam_index_item_ordinal(NULL, 0, &a, &err), SIDBEAM_INVALID_ARGUMENT, "index is NULL");
   CHECK_FAILS(sidbeam_index_item_id(NULL, 0, &a, &text, &b, &err), SIDBEAM_INVALID_ARGUMENT, "index is NULL");
+  CHECK_FAILS(sidbeam_index_item_priority(NULL, 0, &a, &err), SIDBEAM_INVALID_ARGUMENT, "index is NULL");
+  CHECK_FAILS(sidbeam_index_item_priority(index, 0, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "priority is NULL");
   CHECK_FAILS(sidbeam_index_find_item(NULL, 0, NULL, 0, 0, &a, &err), SIDBEAM_INVALID_ARGUMENT, "index is NULL");
   sidbeam_index_release(index);
   sidbeam_runtime_release(runtime);
@@ -67,6 +69,8 @@ static void numbers_out_of_range_are_refused(void) {
   CHECK_FAILS(sidbeam_index_item_ordinal(index, 6, &a, &err), SIDBEAM_INVALID_ARGUMENT, "item_row is 6, expected 0..5");
   CHECK_FAILS(sidbeam_index_item_id(index, -1, &a, &key, &b, &err), SIDBEAM_INVALID_ARGUMENT,
               "item_row is -1, expected 0..5");
+  CHECK_FAILS(sidbeam_index_item_priority(index, 6, &a, &err), SIDBEAM_INVALID_ARGUMENT,
+              "item_row is 6, expected 0..5");
   CHECK_FAILS(sidbeam_index_get_section(index, 999, &section, &err), SIDBEAM_INVALID_ARGUMENT,
               "i is 999, expected 0..");
   CHECK_FAILS(sidbeam_index_get_metadata(index, 0, &key, &value, &err), SIDBEAM_INVALID_ARGUMENT,

@@ -31,8 +31,9 @@ CATALOGUE = {
 
 def run(*arguments, **options):
     """Exit status, standard output and standard error of `sidbeam arguments`."""
-    done = subprocess.run([PROGRAM, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, **options)
+    if "input" not in options:
+        options["stdin"] = subprocess.DEVNULL
+    done = subprocess.run([PROGRAM, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
@@ -106,7 +107,8 @@ class Case(unittest.TestCase):
         """The command exits 1 with nothing on standard output and one line on standard error that has `text`."""
         status, out, err = run(*arguments, **options)
         self.assertEqual((status, out), (1, ""), err)
-        self.assertTrue(err.startswith("sidbeam %s: " % arguments[0]), err)
+        command = " ".join(arguments[:2] if arguments[0] == "catalog" else arguments[:1])
+        self.assertTrue(err.startswith("sidbeam %s: " % command), err)
         self.assertEqual(err.count("\n"), 1, err)
         self.assertIn(" ", text, "expected a phrase of: " + err)
         self.assertIn(text, err)

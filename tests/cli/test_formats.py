@@ -137,6 +137,29 @@ class Ids(Case):
         self.inspect("a.csv", table, "--priority-column", "p", "--collisions", "first")
         self.assertEqual(self.items(0), ["2"])
 
+    def test_priorities_are_kept_on_request(self):
+        source = self.write("a.csv", "item,sid,p\n1,0,5\n2,0,70000\n3,0,-1\n4,1,5\n")
+        options = ["--input", source, "--priority-column", "p"]
+        self.ok("build", *options, "--output", self.path("x.sidx"))
+        plain = self.json("inspect", self.path("x.sidx"))
+        self.ok("build", *options, "--output", self.path("y.sidx"), "--keep-priorities")
+        self.ok("verify", "--full", self.path("y.sidx"))
+        kept = self.json("inspect", self.path("y.sidx"))
+        self.assertEqual((plain["priorities"], plain["format_version"]), (None, "1.2"))
+        self.assertEqual((kept["priorities"], kept["format_version"]), ({"least": -1, "greatest": 70000}, "1.4"))
+        self.assertEqual(kept["fingerprint"], plain["fingerprint"])
+        section = {"kind": "item_priorities", "level": None, "encoding": "u32", "bytes": 16}
+        self.assertEqual([s for s in kept["sections"] if s not in plain["sections"]], [section])
+        self.assertRegex(self.ok("inspect", self.path("y.sidx")), r"\npriorities +-1 \.\. 70,000\n")
+        plan = self.json("plan", *options, "--keep-priorities")
+        self.assertEqual((plan["file_bytes"], plan["sections"][-1]), (kept["file_bytes"], section))
+        # Of equal ones the header says all.
+        source = self.write("b.csv", "item,sid\n1,0\n2,0\n")
+        self.ok("build", "--input", source, "--output", self.path("z.sidx"), "--keep-priorities")
+        equal = self.json("inspect", self.path("z.sidx"))
+        self.assertEqual(equal["priorities"], {"least": 0, "greatest": 0})
+        self.assertEqual(equal["sections"][-1]["kind"], "item_ids")
+
 
 class Windows(Case):
     """Text is read in pieces; lines and records span pieces, and may be longer than one."""

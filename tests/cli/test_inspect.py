@@ -11,7 +11,7 @@ KEYS = ["format_version", "verified", "sids", "items", "levels", "codes", "varia
         "id_type", "kinds", "file_bytes", "bytes_per_item", "merged_pairs", "collisions", "max_items_per_sid",
         "items_per_sid",
         "nodes_per_level", "mean_children_per_level", "max_children_per_level", "fingerprint", "codebook", "metadata",
-        "attributes", "attribute_digest", "sections"]
+        "attributes", "attribute_digest", "priorities", "sections"]
 
 
 class Inspect(Case):

@@ -32,6 +32,12 @@ class Misuse(Case):
     def test_unknown_command(self):
         self.misused("'built', expected a command: build, synth", "built")
 
+    def test_command_of_a_command(self):
+        self.misused("expected a command: create, add", "catalog")
+        self.misused("'put', expected a command: create, add", "catalog", "put")
+        for command in ["create", "add", "remove", "publish", "rollback", "compact", "log", "follow"]:
+            self.assertRegex(self.ok("catalog", command, "--help"), r"Examples?:\n  sidbeam catalog " + command)
+
     def test_unknown_option(self):
         self.misused("The following argument was not expected: --fast", "verify", "x.sidx", "--fast")
         self.misused("The following argument was not expected: --versio", "--versio")

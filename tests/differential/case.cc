@@ -41,6 +41,7 @@ const std::vector<Knob>& knobs() {
                                         {"compact", &Case::compact},
                                         {"rules", &Case::rules},
                                         {"attributes", &Case::attributes},
+                                        {"live", &Case::live},
                                         {"layout", &Case::layout},
                                         {"misalign", &Case::misalign},
                                         {"maps", &Case::maps},
@@ -251,6 +252,7 @@ Case draw_case(uint64_t seed) {
   c.settings = dice.below(4);
   c.rules = dice.one_in(2) ? 0 : dice.among({1, 2, 3, 4, 5, 7});
   c.attributes = dice.one_in(2);
+  c.live = dice.one_in(3);
   return repaired(c);
 }
 
@@ -277,7 +279,7 @@ Case repaired(Case c) {
     c.lean = c.promised = 0;
     if (c.mode == SIDBEAM_MODE_STOCHASTIC) c.truncation = 0;
   }
-  if (c.strategy != SIDBEAM_STRATEGY_TRIE) c.rules = 0;
+  if (c.strategy != SIDBEAM_STRATEGY_TRIE) c.rules = c.live = 0;
   if (c.beams > 80) c.codes = std::min<int64_t>(c.codes, 40);
   c.operations = std::min<int64_t>(c.operations, c.levels + 8);
   return c;

@@ -63,6 +63,7 @@ struct Case {
 
   int64_t rules = 0;       // 1: a filter, 2: excluded items, 4: an allow list, or'ed
   int64_t attributes = 0;  // 1: items have attributes, and lists of items are capped by them
+  int64_t live = 0;        // 1: the index is a version of a live catalogue (live.h)
 
   int64_t stateless = 0;  // 1: also the stateless forms
 
@@ -107,7 +108,8 @@ enum Purpose : uint64_t {
   kDrawSettings,
   kDrawSampling,
   kDrawRules,
-  kDrawAttributes
+  kDrawAttributes,
+  kDrawLive
 };
 
 }  // namespace differential

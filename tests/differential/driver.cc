@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -35,6 +36,21 @@ void count_tail(const Loaded& loaded, Coverage* coverage) {
   if (info.collisions > 0) ++(*coverage)["tails with several items per SID"];
 }
 
+// How a version of a live catalogue came about.
+void count_version(const Story& story, const Loaded& loaded, Coverage* coverage) {
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  call("sidbeam_index_get_info", sidbeam_index_get_info, loaded.index.get(), &info);
+  ++(*coverage)["versions of live catalogues"];
+  const auto has = [&](bool Turn::*what) {
+    return std::any_of(story.turns.begin(), story.turns.end(), [&](const Turn& turn) { return turn.*what; });
+  };
+  if (has(&Turn::taken_back)) ++(*coverage)["versions that were gone back to"];
+  if (has(&Turn::dropped)) ++(*coverage)["versions for which changes were dropped"];
+  if (has(&Turn::compacted)) ++(*coverage)["versions that came after a compaction"];
+  if (has(&Turn::compacted_in_vain)) ++(*coverage)["versions of a base that had been compacted"];
+  if (info.live_items < info.items) ++(*coverage)["versions from which items have gone"];
+}
+
 }  // namespace
 
 void check_case(const Machine& machine, const Case& c, Coverage* coverage) {
@@ -43,6 +59,7 @@ void check_case(const Machine& machine, const Case& c, Coverage* coverage) {
   for (size_t k = 0; k < world.catalogues.size(); ++k) {
     loaded.push_back(load(machine.best().runtime.get(), world, k));
     count_tail(loaded.back(), coverage);
+    if (!world.stories.empty()) count_version(world.stories[k], loaded.back(), coverage);
   }
   const std::vector<Life> lives = check_session(machine, world, loaded, coverage);
   if (!lives.empty())

@@ -12,7 +12,7 @@ constexpr uint64_t kDensities[] = {0, 30, 300, 500, 900, 985, 1000};
 
 struct Drawer {
   const Case& c;
-  const std::vector<int64_t>& ids;  // of the rows
+  const std::vector<Numbered::Row>& rows;
   uint64_t which;
 
   uint64_t draw(uint64_t what, uint64_t more = 0) const {
@@ -24,17 +24,17 @@ struct Drawer {
   DrawnList list(uint64_t what) const {
     DrawnList drawn;
     drawn.by_row = draw(what) % 2 == 0;
-    for (size_t row = 0; row < ids.size(); ++row)
-      if (with_density(what + 1, row)) drawn.entries.push_back(drawn.by_row ? static_cast<int64_t>(row) : ids[row]);
+    for (size_t row = 0; row < rows.size(); ++row)
+      if (with_density(what + 1, row)) drawn.entries.push_back(drawn.by_row ? static_cast<int64_t>(row) : rows[row].id);
     const size_t known = drawn.entries.size();
     for (size_t i = 0; i < known; i += 3) drawn.entries.push_back(drawn.entries[i]);  // twice
-    const std::set<int64_t> there(ids.begin(), ids.end());
-    for (const int64_t stranger : {int64_t{-77}, int64_t{1} << 40, static_cast<int64_t>(ids.size())}) {
-      if (draw(what + 2, static_cast<uint64_t>(stranger)) % 2 == 0) continue;
-      if (!drawn.by_row && there.count(stranger) != 0) continue;
-      drawn.entries.push_back(stranger);
-      ++drawn.unknown;
-    }
+    for (const int64_t stranger : {int64_t{-77}, int64_t{1} << 40, static_cast<int64_t>(rows.size())})
+      if (draw(what + 2, static_cast<uint64_t>(stranger)) % 2 != 0) drawn.entries.push_back(stranger);
+    std::set<int64_t> there;
+    for (size_t row = 0; row < rows.size(); ++row)
+      if (drawn.by_row || rows[row].live) there.insert(drawn.by_row ? static_cast<int64_t>(row) : rows[row].id);
+    drawn.unknown = std::count_if(drawn.entries.begin(), drawn.entries.end(),
+                                  [&](int64_t entry) { return there.count(entry) == 0; });
     if (draw(what + 3) % 2 == 0) {
       std::sort(drawn.entries.begin(), drawn.entries.end());
     } else {
@@ -51,37 +51,47 @@ bool names(const DrawnList& list, int64_t row, int64_t id) {
 
 }  // namespace
 
-AllowedPart draw_rules(const Case& c, const oracle::Catalogue& whole, uint64_t which) {
-  std::vector<int64_t> ids;
-  for (const std::vector<int64_t>& items : whole.items) ids.insert(ids.end(), items.begin(), items.end());
-  const Drawer drawer{c, ids, which};
+Numbered numbered(const oracle::Catalogue& catalogue) {
+  Numbered result;
+  result.catalogue = catalogue;
+  for (const std::vector<int64_t>& items : catalogue.items) {
+    result.ordinals.push_back(std::ssize(result.ordinals));
+    for (const int64_t id : items) {
+      result.rows.push_back(std::ssize(result.rows));
+      result.all.push_back({id, true});
+    }
+  }
+  return result;
+}
+
+AllowedPart draw_rules(const Case& c, const Numbered& whole, uint64_t which) {
+  const Drawer drawer{c, whole.all, which};
   AllowedPart part;
   if ((c.rules & 1) != 0) {
     part.rules.filter.emplace();
-    for (size_t row = 0; row < ids.size(); ++row) part.rules.filter->push_back(drawer.with_density(10, row));
+    for (size_t row = 0; row < whole.all.size(); ++row) part.rules.filter->push_back(drawer.with_density(10, row));
   }
   if ((c.rules & 2) != 0) part.rules.excluded = drawer.list(20);
   if ((c.rules & 4) != 0) part.rules.allowed = drawer.list(30);
-  part.catalogue.codes = whole.codes;
-  part.catalogue.variable = whole.variable;
-  int64_t row = 0;
-  for (size_t ordinal = 0; ordinal < whole.sids.size(); ++ordinal) {
+  part.catalogue.codes = whole.catalogue.codes;
+  part.catalogue.variable = whole.catalogue.variable;
+  size_t next = 0;
+  for (size_t i = 0; i < whole.catalogue.sids.size(); ++i) {
     std::vector<int64_t> items;
-    for (const int64_t id : whole.items[ordinal]) {
+    for (const int64_t id : whole.catalogue.items[i]) {
       const ItemRules& rules = part.rules;
+      const int64_t row = whole.rows[next++];
       const bool allowed = (!rules.filter || (*rules.filter)[static_cast<size_t>(row)]) &&
                            (!rules.excluded || !names(*rules.excluded, row, id)) &&
                            (!rules.allowed || names(*rules.allowed, row, id));
-      if (allowed) {
-        items.push_back(id);
-        part.rows.push_back(row);
-      }
-      ++row;
+      if (!allowed) continue;
+      items.push_back(id);
+      part.rows.push_back(row);
     }
     if (items.empty()) continue;
-    part.catalogue.sids.push_back(whole.sids[ordinal]);
+    part.catalogue.sids.push_back(whole.catalogue.sids[i]);
     part.catalogue.items.push_back(items);
-    part.ordinals.push_back(static_cast<int64_t>(ordinal));
+    part.ordinals.push_back(whole.ordinals[i]);
   }
   return part;
 }

@@ -24,7 +24,21 @@ struct ItemRules {
   bool any() const { return filter || excluded || allowed; }
 };
 
-// What rules leave of a catalogue, and where its SIDs and item rows are in the whole.
+// A catalogue as the library numbers it: the ordinals of its SIDs, the rows of its items, and all rows, those included
+// that have gone.
+struct Numbered {
+  struct Row {
+    int64_t id = 0;
+    bool live = true;
+  };
+  oracle::Catalogue catalogue;
+  std::vector<int64_t> ordinals, rows;
+  std::vector<Row> all;
+};
+// As a builder's index is: from 0 on.
+Numbered numbered(const oracle::Catalogue& catalogue);
+
+// What rules leave of a catalogue, and the library's numbers of its SIDs and items.
 struct AllowedPart {
   ItemRules rules;
   oracle::Catalogue catalogue;
@@ -32,6 +46,6 @@ struct AllowedPart {
 };
 
 // Of the case's catalogue with this number, by Case::rules: 1: a filter, 2: excluded items, 4: an allow list, or'ed.
-AllowedPart draw_rules(const Case& c, const oracle::Catalogue& whole, uint64_t which);
+AllowedPart draw_rules(const Case& c, const Numbered& whole, uint64_t which);
 
 }  // namespace differential

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "item_values.h"
 
-#include <string>
-
 #include "library.h"
 
 namespace differential {
@@ -56,34 +54,35 @@ void declare_attributes(sidbeam_builder* builder) {
          kTypes[k]);
 }
 
+AttributeValues::AttributeValues(const Case& c, size_t attribute, const std::vector<oracle::Pair>& pairs, size_t from,
+                                 size_t to) {
+  for (size_t i = from; i < to; ++i) {
+    const Drawn drawn = draw_value(c, attribute, pairs[i].sid, pairs[i].id);
+    valid.push_back(drawn.null ? 0 : 1);
+    integers.push_back(drawn.values.empty() ? 0 : stored(drawn.values[0]));
+    bools.push_back(!drawn.values.empty() && drawn.values[0] != 0 ? 1 : 0);
+    for (int64_t value : drawn.values) {
+      text += std::string(static_cast<size_t>(value), 'a');  // the first is empty
+      offsets.push_back(static_cast<int64_t>(text.size()));
+    }
+    lists.push_back(static_cast<int64_t>(offsets.size()) - 1);
+  }
+  column.name = kAttributeNames[attribute];
+  column.valid = valid.data();
+  if (attribute == 0) column.integers = integers.data();
+  if (attribute == 1) column.bools = bools.data();
+  if (attribute >= 2) {
+    column.text = text.c_str();
+    column.offsets = offsets.data();
+  }
+  if (attribute == 3) column.lists = lists.data();
+}
+
 void set_attributes(sidbeam_builder* builder, const Case& c, const std::vector<oracle::Pair>& pairs, size_t from,
                     size_t to) {
   for (size_t k = 0; k < kAttributes; ++k) {
-    std::vector<int64_t> integers, offsets = {0}, lists = {0};
-    std::vector<uint8_t> bools, valid;
-    std::string text;
-    for (size_t i = from; i < to; ++i) {
-      const Drawn drawn = draw_value(c, k, pairs[i].sid, pairs[i].id);
-      valid.push_back(drawn.null ? 0 : 1);
-      integers.push_back(drawn.values.empty() ? 0 : stored(drawn.values[0]));
-      bools.push_back(!drawn.values.empty() && drawn.values[0] != 0 ? 1 : 0);
-      for (int64_t value : drawn.values) {
-        text += std::string(static_cast<size_t>(value), 'a');  // the first is empty
-        offsets.push_back(static_cast<int64_t>(text.size()));
-      }
-      lists.push_back(static_cast<int64_t>(offsets.size()) - 1);
-    }
-    sidbeam_attribute_column column = SIDBEAM_ATTRIBUTE_COLUMN_INIT;
-    column.name = kAttributeNames[k];
-    column.valid = valid.data();
-    if (k == 0) column.integers = integers.data();
-    if (k == 1) column.bools = bools.data();
-    if (k >= 2) {
-      column.text = text.c_str();
-      column.offsets = offsets.data();
-    }
-    if (k == 3) column.lists = lists.data();
-    call("sidbeam_builder_set_attribute", sidbeam_builder_set_attribute, builder, &column,
+    const AttributeValues values(c, k, pairs, from, to);
+    call("sidbeam_builder_set_attribute", sidbeam_builder_set_attribute, builder, &values.column,
          static_cast<int64_t>(to - from));
   }
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <sidbeam/sidbeam.h>
@@ -18,6 +19,16 @@ extern const char* const kAttributeNames[kAttributes];
 
 // The values that a cap counts, by item row: none where the row is null or its list is empty.
 std::vector<std::vector<int64_t>> values_by_row(const Case& c, size_t attribute, const oracle::Catalogue& catalogue);
+
+// The values of some pairs, in an array that outlives the column.
+struct AttributeValues {
+  AttributeValues(const Case& c, size_t attribute, const std::vector<oracle::Pair>& pairs, size_t from, size_t to);
+  AttributeValues(const AttributeValues&) = delete;
+  std::vector<int64_t> integers, offsets = {0}, lists = {0};
+  std::vector<uint8_t> bools, valid;
+  std::string text;
+  sidbeam_attribute_column column = SIDBEAM_ATTRIBUTE_COLUMN_INIT;
+};
 
 void declare_attributes(sidbeam_builder* builder);
 // Of the pairs [from, to), which are those of the last add.

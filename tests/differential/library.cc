@@ -71,6 +71,7 @@ sidbeam_index* build(sidbeam_runtime* runtime, const World& world, size_t which,
   config.codes = catalogue.codes.data();
   config.variable_length = catalogue.variable ? 1 : 0;
   config.kinds = kinds_for(world.c);
+  config.keep_priorities = world.c.live != 0 && world.c.priorities != 0 ? 1 : 0;  // rows that come back have theirs
   sidbeam_builder* made = nullptr;
   call("sidbeam_builder_create", sidbeam_builder_create, runtime, &config, &made);
   const std::unique_ptr<sidbeam_builder, Releaser<sidbeam_builder_destroy>> builder(made);
@@ -85,7 +86,11 @@ sidbeam_index* build(sidbeam_runtime* runtime, const World& world, size_t which,
 
 Loaded load(sidbeam_runtime* runtime, const World& world, size_t which) {
   Loaded loaded;
-  loaded.index.reset(build(runtime, world, which, world.pairs[which], world.c.ids != 0));
+  const bool live = !world.stories.empty();
+  loaded.index.reset(
+      build(runtime, world, which, live ? world.stories[which].base : world.pairs[which], live || world.c.ids != 0));
+  if (live)
+    loaded.index = live_index(world, loaded.index.get(), world.stories[which], mix(world.seed(), kDrawLive, which, 20));
   loaded.constraint = world.parts.empty() ? constrain(loaded.index.get())
                                           : constrain(loaded.index.get(), world.parts[which].rules,
                                                       mix(world.seed(), kDrawRules, which));

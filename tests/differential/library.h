@@ -57,6 +57,8 @@ Session make_session(sidbeam_runtime* runtime, const Place& place, sidbeam_const
                      int strategy, int slots);
 ConstraintSet make_set(sidbeam_runtime* runtime, const Place& place,
                        const std::vector<sidbeam_constraint*>& constraints, const sidbeam_vocabulary* vocabulary);
+// The index after all turns of a story, as the newest version of a catalogue that began with `base`.
+Index live_index(const World& world, sidbeam_index* base, const Story& story, uint64_t hash);
 // `rules` are given in a way that the hash chooses.
 Constraint constrain(sidbeam_index* index, const ItemRules& rules = {}, uint64_t hash = 0);
 std::map<std::string, int64_t> counters_of(const sidbeam_session* session);

@@ -135,9 +135,12 @@ World make_world(const Case& c) {
   for (uint64_t k = 0; k < static_cast<uint64_t>(c.catalogues); ++k) {
     const std::vector<int> codes = draw_codes(c, k);
     world.pairs.push_back(draw_pairs(c, codes, k));
-    world.wholes.push_back(oracle::make_catalogue(codes, c.variable != 0, world.pairs.back()));
-    if (c.rules != 0) world.parts.push_back(draw_rules(c, world.wholes.back(), k));
-    world.catalogues.push_back(c.rules != 0 ? world.parts.back().catalogue : world.wholes.back());
+    if (c.live != 0) world.stories.push_back(draw_story(c, codes, world.pairs.back(), k));
+    const Numbered whole = c.live != 0 ? numbered_by(world.stories.back(), codes, c.variable != 0)
+                                       : numbered(oracle::make_catalogue(codes, c.variable != 0, world.pairs.back()));
+    world.wholes.push_back(whole.catalogue);
+    if (c.rules != 0 || c.live != 0) world.parts.push_back(draw_rules(c, whole, k));
+    world.catalogues.push_back(world.parts.empty() ? whole.catalogue : world.parts.back().catalogue);
   }
   draw_vocabulary(&world);
   constexpr oracle::Strategy kStrategies[] = {oracle::Strategy::kExact, oracle::Strategy::kExact,

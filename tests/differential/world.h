@@ -7,6 +7,7 @@
 
 #include "case.h"
 #include "item_rules.h"
+#include "live.h"
 #include "oracle.h"
 
 namespace differential {
@@ -14,8 +15,9 @@ namespace differential {
 struct World {
   Case c;
   std::vector<std::vector<oracle::Pair>> pairs;  // of each catalogue
+  std::vector<Story> stories;                    // of each live catalogue; empty without such
   std::vector<oracle::Catalogue> wholes;         // of all pairs
-  std::vector<AllowedPart> parts;                // what rules leave of each; empty without rules
+  std::vector<AllowedPart> parts;                // what rules leave of each; empty without rules and live catalogues
   std::vector<oracle::Catalogue> catalogues;     // of these, or the wholes
   std::vector<int64_t> offsets;                  // [levels]
   std::vector<std::vector<int32_t>> maps;        // [levels], empty where the level has none
@@ -23,7 +25,7 @@ struct World {
   int64_t columns = 0;  // of the narrowest row
   oracle::Rules rules;  // of every step; temperature and soft-cap of slots and steps take precedence
   uint64_t seed() const { return static_cast<uint64_t>(c.seed); }
-  // The library's number of a SID or an item row, which counts those that rules forbid; -1 stays -1.
+  // The library's number of a SID or an item row, which counts those that rules forbid or that have gone; -1 stays -1.
   int64_t ordinal_of(size_t catalogue, int64_t allowed) const {
     return parts.empty() || allowed < 0 ? allowed : parts[catalogue].ordinals[static_cast<size_t>(allowed)];
   }

@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests/fuzz"
 FARM = ROOT / "build/fuzz-farm"
 TARGETS = ["fuzz_files", "fuzz_tool", "fuzz_import", "fuzz_abi", "fuzz_runner", "fuzz_numeric", "fuzz_model",
-           "fuzz_draft", "fuzz_arrow", "fuzz_rules"]
+           "fuzz_draft", "fuzz_arrow", "fuzz_rules", "fuzz_catalog"]
 ROOMS = ["runtime", "bindings/cli"]  # whose lines --lines counts
 SLICE = 300  # seconds; a target that lags behind waits no longer than this for a core
 # The limit of an input is wall clock, and others may want the cores too.

@@ -21,7 +21,7 @@ build() {
   cmake --preset fuzz -B "$folder" "${launcher[@]}" "$@" >/dev/null
   cmake --build "$folder" -j "${SIDBEAM_JOBS:-$(nproc)}" \
     --target make_corpus fuzz_files fuzz_tool fuzz_import fuzz_abi fuzz_runner fuzz_numeric fuzz_model fuzz_draft \
-    fuzz_arrow fuzz_rules -- --quiet
+    fuzz_arrow fuzz_rules fuzz_catalog -- --quiet
 }
 build build/fuzz
 case " $* " in

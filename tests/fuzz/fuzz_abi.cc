@@ -26,7 +26,7 @@ void call(World& world) {
   const std::span<const Operation> groups[] = {runtime_operations(),   builder_operations(),   index_operations(),
                                                session_operations(),   stateless_operations(), session_operations(),
                                                stateless_operations(), disc_operations(),      speculation_operations(),
-                                               filter_operations()};
+                                               filter_operations(),    catalog_operations()};
   const std::span<const Operation>& group = groups[world.in(0, static_cast<int32_t>(std::size(groups)) - 1)];
   group[static_cast<size_t>(world.in(0, static_cast<int32_t>(group.size()) - 1))](world);
 }

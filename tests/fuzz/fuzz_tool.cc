@@ -18,6 +18,7 @@
 #include "tool/arguments.h"
 #include "tool/catalogues.h"
 #include "tool/command.h"
+#include "tool/live.h"
 #include "tool/scratch.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t most);
@@ -68,6 +69,12 @@ fuzz::Arguments draw_arguments(const Script& script, const std::string& file, co
   return arguments;
 }
 
+// A command that changes a catalogue, or fails to, leaves one.
+void check_live(const std::string& path) {
+  FUZZ_CHECK(fuzz::run_command({"catalog", "log", path}).status == 0);
+  FUZZ_CHECK(fuzz::run_command({"verify", path, "--full", "--threads", "1"}).status == 0);
+}
+
 // An output is whole, and nothing else is left; a failed command has left what was there.
 void check_files(const fuzz::Arguments& arguments, const fuzz::Ran& ran, const std::vector<std::string>& before,
                  const Bytes& input, const std::string& file, bool had_old) {
@@ -78,8 +85,10 @@ void check_files(const fuzz::Arguments& arguments, const fuzz::Ran& ran, const s
   FUZZ_CHECK(scratch().read(file) == input);
   if (had_old && ran.status != 0) FUZZ_CHECK(scratch().read(fuzz::kOutput) == Bytes(kOld, kOld + std::strlen(kOld)));
   if (!had_old && ran.status != 0) FUZZ_CHECK(!output);
+  if (std::binary_search(after.begin(), after.end(), fuzz::kLive)) check_live(scratch().path(fuzz::kLive));
   if (ran.status != 0) return;
   const std::string path = scratch().path(fuzz::kOutput);
+  if (arguments[0] == "catalog" && arguments[1] == "create") check_live(path);
   if (arguments[0] == "build") FUZZ_CHECK(fuzz::run_command({"verify", path, "--full", "--threads", "1"}).status == 0);
   if (arguments[0] == "synth") FUZZ_CHECK(fuzz::run_command({"plan", "--input", path, "--threads", "1"}).status == 0);
 }
@@ -129,7 +138,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const bool had_old = (script.options & 64) != 0;
   const fuzz::Arguments arguments = draw_arguments(script, file, input, random);
   const std::vector<std::string> before = scratch().names();
-  const fuzz::Ran ran = fuzz::run_command(arguments);
+  const fuzz::Ran ran = fuzz::run_command(arguments, {input.begin(), input.end()});
   // What is drawn at random may name any file as its output.
   if (!is_random(script)) check_files(arguments, ran, before, input, file, had_old);
   return 0;

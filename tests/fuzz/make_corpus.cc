@@ -1,7 +1,7 @@
 // Writes the first inputs of the fuzz targets below a folder, which it empties: fuzz_files/ has indexes of every kind,
 // fuzz_tool/ these, draft heads and catalogues, each with a script; fuzz_model/ models of every family; fuzz_draft/
-// draft heads; fuzz_import/ catalogues; fuzz_rules/ filters and sets of rows; fuzz_abi/, fuzz_runner/, fuzz_numeric/
-// and fuzz_arrow/ fixed noise.
+// draft heads; fuzz_import/ catalogues; fuzz_rules/ filters and sets of rows; fuzz_abi/, fuzz_runner/, fuzz_numeric/,
+// fuzz_arrow/ and fuzz_catalog/ fixed noise.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <filesystem>
@@ -58,21 +58,20 @@ bool write_tool_inputs(const std::filesystem::path& folder) {
   int number = 0;
   bool written = true;
   // Every third with --json.
-  const auto add = [&](const std::vector<uint8_t>& bytes, uint8_t command, uint8_t form) {
+  const auto add = [&](const std::vector<uint8_t>& bytes, int command, uint8_t form) {
     const uint8_t options = number % 3 == 0 ? 32 : 0;
-    written &= write(folder / std::to_string(number), with_script(bytes, {command, options, form}, number));
+    written &= write(folder / std::to_string(number),
+                     with_script(bytes, {static_cast<uint8_t>(command), options, form}, number));
     ++number;
   };
   for (const std::vector<uint8_t>& bytes : fuzz::specimens())
-    for (uint8_t command = 0; command < fuzz::kIndexCommands; ++command) add(bytes, command, 0);
+    for (int command = 0; command < fuzz::kIndexCommands; ++command) add(bytes, command, 0);
   for (const std::vector<uint8_t>& bytes : fuzz::draft_specimens())
-    for (uint8_t command = 0; command < 2; ++command) add(bytes, command, 0);
+    for (int command = 0; command < 2; ++command) add(bytes, command, 0);
   for (const fuzz::CatalogueFile& file : fuzz::catalogue_files())
-    for (uint8_t command = 0; command < 4; ++command) add(file.bytes, command, static_cast<uint8_t>(file.form));
-  for (int i = 0; i < 12; ++i) {  // synth, and plan of no file
-    add({}, 7, 0);
-    add({}, 15, 0);
-  }
+    for (const int command : {0, 1, 2, 3, 6}) add(file.bytes, command, static_cast<uint8_t>(file.form));
+  for (int i = 0; i < 12; ++i)  // synth, and what is about a live catalogue, or plans, without a file
+    for (const int command : {5, 7, 15}) add({}, command, 0);
   for (int i = 0; i < 8; ++i, ++number)  // command lines at random
     written &= write(folder / std::to_string(number), with_script({}, {0, 15, 0}, i));
   return written;
@@ -171,6 +170,7 @@ int main(int argc, char** argv) {
   }
   written &= write_noise(folder / "fuzz_abi") && write_noise(folder / "fuzz_numeric");
   written &= write_noise(folder / "fuzz_runner") && write_noise(folder / "fuzz_arrow");
+  written &= write_noise(folder / "fuzz_catalog");
   written &= write_models(folder / "fuzz_model") && write_draft_heads(folder / "fuzz_draft");
   written &= write_catalogues(folder / "fuzz_import") && write_filters(folder / "fuzz_rules");
   return written ? 0 : 1;

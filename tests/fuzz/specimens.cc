@@ -77,12 +77,14 @@ Handle<sidbeam_builder> builder_of(const Catalogue& catalogue) {
   config.variable_length = catalogue.variable_length;
   config.kinds = catalogue.kinds;
   config.id_type = catalogue.named ? SIDBEAM_ID_STRING : SIDBEAM_ID_I64;
+  config.keep_priorities = catalogue.priorities.empty() ? 0 : 1;
   sidbeam_builder* made = nullptr;
   FUZZ_CHECK(sidbeam_builder_create(runtime(), &config, &made, nullptr) == SIDBEAM_OK);
   Handle<sidbeam_builder> builder(made);
   for (int32_t type = SIDBEAM_ATTRIBUTE_I64; catalogue.attributes && type <= SIDBEAM_ATTRIBUTE_STRING_LIST; ++type)
     FUZZ_CHECK(sidbeam_builder_declare_attribute(made, kNames[type - 1], type, nullptr) == SIDBEAM_OK);
   const int32_t* lengths = catalogue.variable_length ? catalogue.lengths.data() : nullptr;
+  const int64_t* priorities = catalogue.priorities.empty() ? nullptr : catalogue.priorities.data();
   sidbeam_status status = SIDBEAM_OK;
   if (catalogue.named) {
     std::string names;
@@ -92,9 +94,9 @@ Handle<sidbeam_builder> builder_of(const Catalogue& catalogue) {
       offsets.push_back(static_cast<int64_t>(names.size()));
     }
     status = sidbeam_builder_add_named(made, catalogue.sids.data(), lengths, catalogue.count(), names.data(),
-                                       offsets.data(), nullptr, nullptr);
+                                       offsets.data(), priorities, nullptr);
   } else {
-    status = sidbeam_builder_add(made, catalogue.sids.data(), lengths, catalogue.count(), nullptr, nullptr, nullptr);
+    status = sidbeam_builder_add(made, catalogue.sids.data(), lengths, catalogue.count(), nullptr, priorities, nullptr);
   }
   FUZZ_CHECK(status == SIDBEAM_OK);
   if (catalogue.attributes) set_attributes(made, catalogue.count());
@@ -167,6 +169,13 @@ const std::vector<std::vector<uint8_t>>& specimens() {
     Catalogue shared{std::vector<int32_t>(8, 256), false, true, kTrie | kHash, {}, std::vector<int32_t>(12, 8)};
     for (int32_t i = 0; i < 12 * 8; ++i) shared.sids.push_back(i / 8 % 5 + i % 8);
     made.push_back(bytes_of(shared));
+    // Kept priorities: all equal, and of 2, 4 and 8 bytes.
+    shared.named = false;
+    for (const int64_t step : {int64_t{0}, int64_t{-7}, int64_t{70000}, INT64_MAX / 6}) {
+      shared.priorities.clear();
+      for (int64_t i = 0; i < shared.count(); ++i) shared.priorities.push_back((i - 5) % 7 * step);
+      made.push_back(bytes_of(shared));
+    }
     for (const int32_t codes : {40000, 70000}) {  // tails with a bitmap, and of 32 bits
       Catalogue tall{{2, codes, 3}, false, false, kCompact, {0, 1, 2, 0, 9, 0, 0, codes - 1, 1, 1, 0, 0}, {3, 3, 3, 3}};
       made.push_back(bytes_of(tall));

@@ -33,9 +33,10 @@ struct Catalogue {
   bool variable_length = false;
   bool named = false;  // ids are strings
   int32_t kinds = SIDBEAM_KIND_TRIE;
-  std::vector<int32_t> sids;     // [count, levels]
-  std::vector<int32_t> lengths;  // [count]
-  bool attributes = false;       // one of each type
+  std::vector<int32_t> sids;             // [count, levels]
+  std::vector<int32_t> lengths;          // [count]
+  bool attributes = false;               // one of each type
+  std::vector<int64_t> priorities = {};  // [count], to be kept; or empty
   int64_t count() const { return static_cast<int64_t>(lengths.size()); }
 };
 

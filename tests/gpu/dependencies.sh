@@ -30,8 +30,8 @@ nlohmann=$(holder nlohmann/json.hpp)
 cp -rLp "$nlohmann/nlohmann" "$folder/nlohmann/include/"
 cp -rLp "$nlohmann/../share/cmake/nlohmann_json" "$folder/nlohmann/share/cmake/"
 cp -Lp "$(holder xxhash.h)"/xxh*.h "$folder/"
-flatc --cpp --scoped-enums -o "$folder/schemas" schemas/index.fbs schemas/draft_head.fbs
-cp schemas/index.fbs schemas/draft_head.fbs "$folder/schemas/"
+flatc --cpp --scoped-enums -o "$folder/schemas" schemas/*.fbs
+cp schemas/*.fbs "$folder/schemas/"
 git describe --always --dirty --abbrev=40 --exclude='*' >"$folder/COMMIT"
 if [ "${2:-}" = --programs ]; then
   export PATH=$PATH:${CUDA_PATH:-/usr/local/cuda}/bin

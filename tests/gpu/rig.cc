@@ -208,7 +208,8 @@ void Rig::rule(size_t catalogue, int64_t rules, uint64_t seed) {
   differential::Case other = world_.c;
   other.seed = static_cast<int64_t>(seed);
   other.rules = rules;
-  world_.parts[catalogue] = differential::draw_rules(other, world_.wholes[catalogue], catalogue);
+  world_.parts[catalogue] =
+      differential::draw_rules(other, differential::numbered(world_.wholes[catalogue]), catalogue);
   world_.catalogues[catalogue] = world_.parts[catalogue].catalogue;
   loaded_[catalogue].constraint =
       differential::constrain(loaded_[catalogue].index.get(), world_.parts[catalogue].rules, seed);

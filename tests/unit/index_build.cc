@@ -128,6 +128,7 @@ TEST(IndexBuild, BadConfigurationsNameTheField) {
   expect("collisions is -1", [](auto& c) { c.collisions = -1; });
   expect("threads is -1", [](auto& c) { c.threads = -1; });
   expect("memory_limit_bytes is -1", [](auto& c) { c.memory_limit_bytes = -1; });
+  expect("keep_priorities is 2, expected 0 or 1", [](auto& c) { c.keep_priorities = 2; });
   catalogue.codes = {4, 0};
   expect("codes[1] is 0, expected 1 to 16777216", [](auto&) {});
   catalogue.codes = {4, (1 << 24) + 1};

@@ -28,7 +28,7 @@ struct TestCatalogue {
   std::vector<int32_t> codes;
   bool variable_length = false;
   int32_t id_type = SIDBEAM_ID_I64;
-  bool with_ids = true, with_priorities = false;
+  bool with_ids = true, with_priorities = false, keep_priorities = false;
   int32_t kinds = SIDBEAM_KIND_TRIE, collisions = SIDBEAM_COLLISIONS_KEEP;
   std::vector<Pair> pairs;
 
@@ -41,6 +41,7 @@ struct TestCatalogue {
     out.id_type = id_type;
     out.kinds = kinds;
     out.collisions = collisions;
+    out.keep_priorities = keep_priorities;
     return out;
   }
 };

@@ -62,6 +62,29 @@ def test_a_hash_seed_is_part_of_what_makes_the_same_bytes(tmp_path: Path) -> Non
     assert built(5, "sorted") == built(0, "sorted")
 
 
+def test_priorities_are_kept_on_request(tmp_path: Path) -> None:
+    priorities = np.array([-3, 2**63 - 1, -(2**63), 5])
+    pairs = dict(sids=[(0, 1), (0, 1), (1, 1), (0, 1)], ids=[7, 8, 9, 6], priorities=priorities)
+    index = sidbeam.Index.build(**pairs, keep_priorities=True, path=tmp_path / "a.sidx")
+    index.verify()
+    rows = np.arange(4)
+    assert index.item_ids(rows).tolist() == [8, 6, 7, 9]
+    assert index.item_priorities(rows).tolist() == [2**63 - 1, 5, -3, -(2**63)]
+    assert [s.encoding for s in index.sections if s.kind == "item_priorities"] == ["u64"]
+    with pytest.raises(sidbeam.InvalidArgument, match="item_row is 4, expected 0..3"):
+        index.item_priorities([4])
+    without = sidbeam.Index.build(**pairs)
+    assert without.info.fingerprint == index.info.fingerprint
+    with pytest.raises(sidbeam.MissingSection, match="keeps no priorities: build it with keep_priorities"):
+        without.item_priorities([0])
+
+    (tmp_path / "a.jsonl").write_text('{"item": 1, "sid": [0], "priority": 4}\n{"item": 2, "sid": [0]}\n')
+    made = sidbeam.Index.from_file(tmp_path / "a.jsonl", keep_priorities=True)
+    assert made.item_priorities([0, 1]).tolist() == [4, 0]
+    sizes = [sidbeam.plan_estimate([16, 16], 50, keep_priorities=keep).sections for keep in (False, True)]
+    assert len(sizes[1]) == len(sizes[0]) + 1 and sizes[1][-1].bytes == 400
+
+
 def test_refused_options() -> None:
     for options, message in (
         (dict(codes=[]), "levels is 0, expected 1 to 255"),

@@ -33,6 +33,7 @@ def test_close_is_repeat_safe_and_final(index: sidbeam.Index, session: sidbeam.S
         sidbeam.Builder([4]),
         index.constraint,
     )
+    catalog = sidbeam.Catalog.create(index)
     uses: list[tuple[Any, Callable[[], object], str]] = [
         (constraints, lambda: constraints.prefixes([(0,)]), "constraint set is closed"),
         (session, lambda: session.step(np.zeros((2, 4), np.float32)), "session is closed"),
@@ -42,6 +43,7 @@ def test_close_is_repeat_safe_and_final(index: sidbeam.Index, session: sidbeam.S
         (session, session.start, "session is closed"),
         (builder, lambda: builder.add([[1]]), "builder is closed"),
         (builder, lambda: builder.finish(), "builder is closed"),
+        (catalog, lambda: catalog.info, "catalogue is closed"),
         (index, lambda: index.info, "index is closed"),
         (index, lambda: sidbeam.Session(index), "index is closed"),
         (constraint, lambda: sidbeam.Session(constraint), "constraint is closed"),
@@ -200,7 +202,7 @@ def test_buffers_are_released_after_errors(session: sidbeam.Session) -> None:
 
 
 @pytest.mark.parametrize(
-    "keep", ["index", "session", "beams", "constraints", "builder", "tensors", "capsule", "runtime"]
+    "keep", ["index", "session", "beams", "constraints", "builder", "tensors", "capsule", "runtime", "catalog"]
 )
 def test_interpreter_exit_with_live_objects(keep: str) -> None:
     done = run(
@@ -210,7 +212,7 @@ def test_interpreter_exit_with_live_objects(keep: str) -> None:
         session = sidbeam.Session(index, beams=2)
         session.start()
         beams, constraints = session.beams(), sidbeam.ConstraintSet(index)
-        builder, runtime = sidbeam.Builder([4]), sidbeam.Runtime(threads=2)
+        builder, runtime, catalog = sidbeam.Builder([4]), sidbeam.Runtime(threads=2), sidbeam.Catalog.create(index)
         tensors = session.tensors()
         capsule = tensors.codes.__dlpack__()
         cycle = [locals()[sys.argv[1]]]

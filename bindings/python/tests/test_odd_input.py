@@ -114,7 +114,7 @@ def logits(*shape: int) -> np.ndarray:
     return np.zeros(shape, np.float32)
 
 
-BUILDER = "kinds collisions threads memory_limit codebook hash_seed allow_attribute_loss runtime"
+BUILDER = "kinds collisions threads memory_limit codebook hash_seed allow_attribute_loss keep_priorities runtime"
 
 
 @pytest.mark.parametrize("id_type", ["i64", "u64", "string"])
@@ -155,6 +155,23 @@ def test_files() -> None:
             builder.add_file(**options)
 
     throw(named(add, f"path {reading}", path=path))
+
+
+def test_live_catalogues(tmp_path: pathlib.Path) -> None:
+    base = sidbeam.Index.build(SIDS, attributes={"price": [1, 2, 3]})
+    keeping = "sync sync_interval keep_versions keep_age residency verify"
+    throw(named(sidbeam.Catalog.create, f"base {keeping}", base=base))
+    sidbeam.Catalog.create(base, tmp_path / "live").close()
+    folder = tmp_path / "live"
+    throw(named(lambda **given: sidbeam.Catalog.open(**given).close(), f"folder accept_loss {keeping}", folder=folder))
+    throw(named(lambda **given: sidbeam.Catalog.follow(**given).close(), "folder keep_age runtime", folder=folder))
+    with sidbeam.Catalog.create(base) as catalog:
+        throw(named(catalog.add, "sids ids lengths priorities attributes", sids=SIDS, ids=[1, 2, 3]))
+        throw({"each price": lambda odd: catalog.add(SIDS, [1, 2, 3], attributes={"price": [odd, 1, 2]})})
+        throw({"prices": lambda odd: catalog.add(SIDS, [1, 2, 3], attributes={"price": odd})})
+        throw({name: getattr(catalog, name) for name in ("add_arrow", "remove", "rollback", "snapshot")})
+        throw(named(catalog.compact, "threads memory_limit bytes_per_second progress"))
+        throw({"filter.on": base.filter(ids=[0]).on})
 
 
 def test_indexes(tmp_path: pathlib.Path) -> None:

@@ -13,6 +13,7 @@ bool is_small(const StepJob& job, const SlotPlan& plan, const SlotStep& slot) {
   const LevelView& level = slot.index->level[slot.level];
   const sidbeam_rows& rows = *job.rows;
   const int64_t most_rows = job.row_map != nullptr ? rows.rows : kMostInChain;
+  if (is_added(plan, 0)) return false;  // the root, where there is a delta
   return !plan.in_tail() && level.row_pointers.width == 4 && level.tokens.width == 2 && level.nodes < kMost &&
          level.edges < kMost && level.edges >= 2 && rows.dtype == SIDBEAM_DTYPE_F32 &&
          plan.column_count < int64_t{kMost} && rows.row_stride >= 0 && rows.row_stride < int64_t{kMost} &&

@@ -92,7 +92,7 @@ bool prepare(const Kernels& kernels, const StateRow& row, const sidbeam_rows& ro
   RowTask& task = scan.task;
   task.data = static_cast<const char*>(rows.data) + i * rows.row_stride * element_bytes(rows.dtype);
   task.node = state.node;
-  if (!plan.in_tail()) scan.found = node_row(row.index->level[state.level], state.node);
+  if (has_row(plan, state.node)) scan.found = find_row(plan, state.node);
   task.found = &scan.found;
   if (plan.sums_ahead()) {
     RowsToSum sums;

@@ -111,8 +111,10 @@ void draw_fresh(const Group& group) {
   const SlotStep& slot = group.slot;
   uint64_t bits[kMostTogether];
   if (group.plan.sums_ahead()) sum_group(group);
-  if (group.plan.strategy == SIDBEAM_STRATEGY_TRIE && !group.plan.in_tail())
-    group.lane.found.rows[0] = node_row(group.level(), node_to_feed(slot.states[0]));
+  const uint32_t only = kNotOne;
+  if (group.plan.strategy == SIDBEAM_STRATEGY_TRIE)
+    find_rows({group.job, group.plan, slot, group.piece, group.lane, group.first, 1, group.end}, 0, &only,
+              group.lane.found.rows.data());
   draw_row(group, 0, 0, slot.width, [&](int32_t first, int32_t n) {
     fill_bits(group, first, n, bits);
     return bits;
@@ -161,7 +163,7 @@ void sum_and_copy(const Group& group) {
   DrawWorkspace& draw = group.lane.workspace.draw;
   int64_t at = 0;
   for (int32_t i = 0; i < group.n; ++i) {
-    const TokenList list = list_of_node(group.plan, group.lane.found.rows[i]);
+    const TokenList list = list_of_node(group.plan, group.node_of(i), group.lane.found.rows[i]);
     const int64_t room = room_of(list.count);
     draw.copies[i] = {};
     if (at + room > draw.copied.size() || list.count == static_cast<int32_t>(group.level().codes)) continue;
@@ -205,8 +207,10 @@ void write_drawn(const Group& group, int32_t i, const DrawnRow& row, const LogSu
     group.lane.counters.candidates += row.count;
     if (row.chosen >= 0) {
       bool bad = false;  // no log-prob is above 0
-      const uint64_t first_edge = group.lane.found.rows[i].row.begin;
-      const auto code = static_cast<uint32_t>(group.level().tokens[first_edge + static_cast<uint64_t>(row.chosen)]);
+      const uint64_t begin = group.lane.found.rows[i].row.begin;
+      const uint64_t first_edge = is_added(group.plan, group.node_of(i)) ? kNoEdge : begin;
+      const auto code = static_cast<uint32_t>(
+          node_place(group.plan, group.node_of(i)).level->tokens[begin + static_cast<uint64_t>(row.chosen)]);
       const Drawn drawn{row.chosen, code, log_prob_of(score, element_of(group, i, code)), log_mass_of(score, weights)};
       beam = beam_after(group, beam_at(group.slot, m), drawn, first_edge, bad);
     }
@@ -238,7 +242,7 @@ void draw_nodes(const Group& group) {
   uint64_t bits[kMostTogether];
   std::fill_n(only, group.n, kNotOne);
   fill_bits(group, group.first, group.n, bits);
-  group.plan.kernels->find_rows(group.level(), states, group.n, only, group.lane.found.rows.data());
+  find_rows(group, 0, only, group.lane.found.rows.data());
   sum_and_copy(group);
   draw_copied(group, bits);
   for (int32_t i = 0; i < group.n; ++i)
@@ -273,7 +277,7 @@ void draw_group(const Group& group) {
   const SlotPlan& plan = group.plan;
   const int32_t n = group.n;
   const int64_t* states = group.slot.states + group.first;
-  const bool of_nodes = plan.strategy == SIDBEAM_STRATEGY_TRIE && !plan.in_tail();
+  const bool of_nodes = plan.strategy == SIDBEAM_STRATEGY_TRIE;
   const bool chains = plan.path == Path::kChains && !plan.truncation.any();
   const ChildRows rows =
       child_rows(group.job, plan, group.slot, group.first, plan.sums_ahead() ? group.lane.logs : nullptr);
@@ -291,14 +295,13 @@ void draw_group(const Group& group) {
   if (chains) find_only_children(*plan.index, plan.level, {states + done, n - done, only + done, next + done});
   if (std::find(only + done, only + n, kNotOne) != only + n) {
     fill_bits(group, group.first, n, bits);
-    if (of_nodes)
-      plan.kernels->find_rows(group.level(), states + done, n - done, only + done, group.lane.found.rows.data() + done);
+    if (of_nodes) find_rows(group, done, only + done, group.lane.found.rows.data());
   }
   for (int32_t i = done; i < n; ++i) {
     if (only[i] != kNotOne) {
       if (take_only_child(group, rows, i, only[i], next[i], group.job.rows->dtype)) continue;
       bits[i] = 0;
-      if (of_nodes) group.lane.found.rows[i] = node_row(group.level(), state_node(states[i]));
+      if (of_nodes && has_row(plan, group.node_of(i))) group.lane.found.rows[i] = find_row(plan, group.node_of(i));
     }
     draw_one(group, i, bits);
   }

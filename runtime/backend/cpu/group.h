@@ -31,6 +31,8 @@ struct Group {
   bool skips_none() const {
     return !job.may_skip || selection().threshold() == -std::numeric_limits<float>::infinity();
   }
+  // The node of beam first + i, which must be fed.
+  uint64_t node_of(int32_t i) const { return state_node(slot.states[first + i]); }
   uint32_t place(int32_t m, uint32_t number) const { return place_of(m, number, plan.number_bits); }
   // Offsets of the elements of beam m's children; only if the rows hold nothing else.
   const int64_t* children_of(int32_t m) const { return job.child_offsets + slot.batch * job.beams + m; }
@@ -100,6 +102,19 @@ inline void sum_group(const Group& group, RowCopy* copies = nullptr) {
     sums.rows = rows;
   }
   group.lane.maxima = sum_ahead(group.plan, sums, group.lane.workspace, group.lane.logs);
+}
+
+// Finds the rows of beams first + [begin, n) of which only[i - begin] says kNotOne, as far as their nodes have rows.
+inline void find_rows(const Group& group, int32_t begin, const uint32_t* only, NodeRow* rows) {
+  const int64_t* states = group.slot.states + group.first;
+  if (!group.plan.in_tail())
+    group.plan.kernels->find_rows(group.level(), states + begin, group.n - begin, only, rows + begin);
+  if (group.plan.index->overlay == nullptr) return;
+  for (int32_t i = begin; i < group.n; ++i) {
+    const uint64_t node = node_to_feed(states[i]);
+    if (only[i - begin] == kNotOne && node != kUnfed && is_added(group.plan, node))
+      rows[i] = find_row(group.plan, node);
+  }
 }
 
 // Everything about the row of beam first + i except how its children are found.

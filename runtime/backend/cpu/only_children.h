@@ -19,6 +19,9 @@ inline uint64_t node_to_feed(int64_t state) {
   return (static_cast<uint64_t>(state) & kDeadOrEnded) == 0 ? state_node(state) : kUnfed;
 }
 
+// Of a state that is dead or at a node of the delta.
+inline constexpr uint64_t kDeadOrDelta = uint64_t{1} << 63 | kDeltaNode;
+
 inline bool are_fed(const int64_t* states, int32_t n) {
   uint64_t any = 0;
   for (int32_t i = 0; i < n; ++i) any |= static_cast<uint64_t>(states[i]);
@@ -86,8 +89,8 @@ inline void find_in_tail(const IndexView& index, int32_t level, const OnlyChildr
   });
 }
 
-// The same at any level. Prefetches what scanning the beams of several children will read.
-inline void find_only_children(const IndexView& index, int32_t number, const OnlyChildren& beams) {
+// Above or in the tail of the base.
+inline void find_in_base(const IndexView& index, int32_t number, const OnlyChildren& beams) {
   if (is_tail_level(index, number)) return find_in_tail(index, number, beams);
   const LevelView& level = index.level[number];
   const bool wide_pointers = level.row_pointers.width == 8, wide_tokens = level.tokens.width == 4;
@@ -95,6 +98,26 @@ inline void find_only_children(const IndexView& index, int32_t number, const Onl
   if (!wide_pointers) return find_in_lists<uint32_t, uint32_t>(index, number, beams);
   if (!wide_tokens) return find_in_lists<uint64_t, uint16_t>(index, number, beams);
   find_in_lists<uint64_t, uint32_t>(index, number, beams);
+}
+
+// For the beams at nodes of the delta.
+inline void find_in_delta(const IndexView& index, int32_t number, const OnlyChildren& beams) {
+  const uint32_t codes = index.level[number].codes;
+  for (int32_t i = 0; i < beams.n; ++i) {
+    const uint64_t node = node_to_feed(beams.states[i]);
+    if (node == kUnfed || !in_delta(index, number, node)) continue;
+    const NodePlace place = node_place(index, number, node);
+    const Row row = row_of(*place.level, place.node);
+    const auto token = row.count == 1 ? static_cast<uint32_t>(place.level->tokens[row.begin]) : kNotOne;
+    beams.tokens[i] = token < codes ? token : kNotOne;
+    beams.next[i] = token < codes ? next_state(index, beams.states[i], token) : kDeadState;
+  }
+}
+
+// The same at any level. Prefetches what scanning the beams of several children will read.
+inline void find_only_children(const IndexView& index, int32_t number, const OnlyChildren& beams) {
+  find_in_base(index, number, beams);
+  if (index.overlay != nullptr) find_in_delta(index, number, beams);
 }
 
 // Always inline: gcc 12 takes a function that does nothing but prefetch for one without effects, and drops calls of it.
@@ -127,7 +150,8 @@ SIDBEAM_PREFETCHES void fetch_next(const IndexView& index, int32_t level, const 
   if (!ahead) return;
   const auto* data = static_cast<const char*>(ahead.data);
   for (int32_t i = 0; i < n; ++i)
-    if (is_live(states[i])) __builtin_prefetch(data + state_node(states[i]) * static_cast<uint64_t>(ahead.width));
+    if ((static_cast<uint64_t>(states[i]) & kDeadOrDelta) == 0)
+      __builtin_prefetch(data + state_node(states[i]) * static_cast<uint64_t>(ahead.width));
 }
 
 }  // namespace sidbeam::cpu

@@ -35,7 +35,8 @@ RowOutcome list_and_normalize(const Group& group, int32_t i, RowTask& task, int3
   RowWorkspace& workspace = group.lane.workspace;
   fill_task(group, i, task);
   NodeRow found;
-  if (group.plan.strategy == SIDBEAM_STRATEGY_TRIE && !group.plan.in_tail()) found = node_row(group.level(), task.node);
+  if (group.plan.strategy == SIDBEAM_STRATEGY_TRIE && has_row(group.plan, task.node))
+    found = find_row(group.plan, task.node);
   task.found = &found;
   RowChildren listed;
   const RowOutcome outcome = list_children(group.plan, task, workspace, group.lane.counters, listed);

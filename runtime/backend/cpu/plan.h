@@ -8,6 +8,7 @@
 #include "backend/cpu/kernels.h"
 #include "backend/level_columns.h"
 #include "backend/truncation.h"
+#include "index/overlay.h"
 #include "index/rules/subset.h"
 #include "index/views.h"
 
@@ -56,6 +57,21 @@ struct SlotPlan {
   bool reads_row() const { return normalizer == Normalizer::kAhead || normalizer == Normalizer::kByRow; }
   bool in_tail() const { return is_tail_level(*index, level); }
 };
+
+// Whether a node of the plan's level is one of the delta (index/overlay.h), whose row is elsewhere.
+inline bool is_added(const SlotPlan& plan, uint64_t node) { return in_delta(*plan.index, plan.level, node); }
+
+// Whether a node has a row, as those of the tail have not.
+inline bool has_row(const SlotPlan& plan, uint64_t node) { return !plan.in_tail() || is_added(plan, node); }
+
+inline NodePlace node_place(const SlotPlan& plan, uint64_t node) {
+  return sidbeam::node_place(*plan.index, plan.level, node);
+}
+
+inline NodeRow find_row(const SlotPlan& plan, uint64_t node) {
+  const NodePlace place = node_place(plan, node);
+  return node_row(*place.level, place.node);
+}
 
 // Whether every code follows the root, which the counts of the header show.
 inline bool follows_all(const SlotPlan& plan) {

@@ -23,7 +23,7 @@ RowOutcome list_of_row(const RowScan& scan, uint32_t* run, Listing& list) {
       list = list_range(scan);
       break;
     default: {
-      if (scan.plan.in_tail()) {
+      if (scan.in_tail()) {
         list = list_run(scan, run);
         break;
       }
@@ -59,7 +59,7 @@ RowOutcome list_in_workspace(const RowScan& scan, RowChildren& children) {
   const RowOutcome outcome = list_of_row(scan, run, list);
   if (outcome != RowOutcome::kReady) return outcome;
   const bool of_node =
-      scan.plan.strategy == SIDBEAM_STRATEGY_TRIE && !scan.plan.in_tail() && scan.plan.rules == nullptr;
+      scan.plan.strategy == SIDBEAM_STRATEGY_TRIE && !scan.plan.in_tail() && !scan.added && scan.plan.rules == nullptr;
   float largest = 0.0F;
   int32_t count = gather(scan, list.codes, &largest);
   const bool whole = of_node && count == list.codes.count && !scan.plan.truncation.any();
@@ -80,7 +80,7 @@ bool all_in_place(const RowScan& scan) {
   const SlotPlan& plan = scan.plan;
   if (!plan.in_place || plan.elements.dtype != SIDBEAM_DTYPE_F32 || plan.truncation.any()) return false;
   if (plan.path == Path::kAllCodes) return !scan.has_end_column();
-  if (plan.strategy != SIDBEAM_STRATEGY_TRIE || plan.in_tail() || plan.rules != nullptr) return false;
+  if (plan.strategy != SIDBEAM_STRATEGY_TRIE || scan.in_tail() || plan.rules != nullptr) return false;
   const auto [codes, with_end] = codes_of_node(scan);
   return codes == scan.level.codes && !with_end;
 }
@@ -88,7 +88,8 @@ bool all_in_place(const RowScan& scan) {
 RowChildren children_in_place(const RowScan& scan) {
   const auto n = static_cast<int32_t>(scan.level.codes);
   const float* x = static_cast<const float*>(scan.task.data) + scan.plan.columns.offset;
-  const uint64_t first_edge = scan.plan.path == Path::kAllCodes ? kNoEdge : scan.task.found->row.begin;
+  const bool has_edges = scan.plan.path != Path::kAllCodes && !scan.added;
+  const uint64_t first_edge = has_edges ? scan.task.found->row.begin : kNoEdge;
   return {n, first_edge, scan.kernels.largest(x, n), x, {}};
 }
 
@@ -104,14 +105,14 @@ DrawWorkspace::DrawWorkspace(const Allocator& allocator, uint32_t codes)
 
 RowOutcome list_children(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, StepCounters& counters,
                          RowChildren& children) {
-  const RowScan scan{plan, task, workspace, workspace.best, counters, *plan.kernels, plan.index->level[plan.level]};
+  const RowScan scan = scan_of(plan, task, workspace, workspace.best, counters);
   const RowOutcome outcome = normalize(scan, nullptr);
   return outcome == RowOutcome::kReady ? list_in_workspace(scan, children) : outcome;
 }
 
 RowOutcome find_children(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, StepCounters& counters,
                          RowChildren& children) {
-  const RowScan scan{plan, task, workspace, workspace.best, counters, *plan.kernels, plan.index->level[plan.level]};
+  const RowScan scan = scan_of(plan, task, workspace, workspace.best, counters);
   const RowOutcome outcome = normalize(scan, nullptr);
   if (outcome != RowOutcome::kReady) return outcome;
   if (!all_in_place(scan)) return list_in_workspace(scan, children);

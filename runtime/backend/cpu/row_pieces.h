@@ -14,7 +14,10 @@ struct RowScan {
   Selection& selection;
   StepCounters& counters;
   const Kernels& kernels;
-  const LevelView& level;
+  const LevelView& level;  // where the row is
+  // Whether the node is one of the delta and, if so, joined, and its place among those (index/overlay.h).
+  bool added = false, joined = false;
+  uint64_t place = 0;
 
   Elements elements(int64_t column) const {
     Elements result = plan.elements;
@@ -22,7 +25,17 @@ struct RowScan {
     return result;
   }
   bool has_end_column() const { return has_end(*plan.index, plan.columns); }
+  bool in_tail() const { return plan.in_tail() && !added; }
 };
+
+// Not inline: scanning rows of plain indexes took more instructions.
+RowScan scan_of_snapshot(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, Selection& selection,
+                         StepCounters& counters);
+inline RowScan scan_of(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, Selection& selection,
+                       StepCounters& counters) {
+  if (plan.index->overlay != nullptr) return scan_of_snapshot(plan, task, workspace, selection, counters);
+  return {plan, task, workspace, selection, counters, *plan.kernels, plan.index->level[plan.level]};
+}
 
 // The children of a beam, apart from their x.
 struct Listing {

@@ -8,7 +8,14 @@
 namespace sidbeam::cpu {
 namespace {
 
-const LevelRules& rules_of(const RowScan& scan) { return scan.plan.rules->level[scan.plan.level]; }
+const LevelRules& rules_of(const RowScan& scan) {
+  const RulesView& rules = *scan.plan.rules;
+  if (scan.joined) return rules.merged[scan.plan.level];
+  return (scan.added ? *rules.delta : rules).level[scan.plan.level];
+}
+
+// Those of the trie that the node is one of.
+const RulesView& own_rules(const RowScan& scan) { return scan.added ? *scan.plan.rules->delta : *scan.plan.rules; }
 
 // The mask of all children that the filter allows, and their number.
 const uint64_t* filtered_mask(const RowScan& scan, uint64_t& count) {
@@ -20,10 +27,86 @@ const uint64_t* filtered_mask(const RowScan& scan, uint64_t& count) {
   return rules.masks + static_cast<uint64_t>(dense) * scan.level.mask_words();
 }
 
+// A joined node: the delta's and the base's.
+struct Joined {
+  const OverlayView& overlay;
+  uint64_t delta, base;
+};
+
+Joined joined_of(const RowScan& scan) {
+  const OverlayView& overlay = *scan.plan.index->overlay;
+  return {overlay, scan.task.node & ~kDeltaNode, overlay.level[scan.plan.level].base[scan.place]};
+}
+
+// What a request's lists say of the children of a node of one trie: calls visit(token) for those that are listed.
+template <class Visit>
+void for_each_listed_child(const IndexView& index, const RulesView& rules, int level, uint64_t node,
+                           const Visit& visit) {
+  if (node == kNoNode) return;
+  if (is_tail_level(index, level)) {
+    // The lists name SIDs there.
+    const Run run = run_of(index, level, node);
+    if (run.count == 0 || !rules.sids.listed.any_in(run.lo, run.lo + run.count)) return;
+    uint32_t tokens[kMaxRun];
+    const uint32_t count = tail_children(index, level, run, tokens);
+    for (uint32_t i = 0; i < count; ++i)
+      if (allows_child(index, rules, level, node, tokens[i]) == rules.only_listed) visit(tokens[i]);
+    return;
+  }
+  const Row row = row_of(index.level[level], node);
+  rules.level[level].edges.listed.for_each_in(row.begin, row.begin + row.count, [&](uint64_t edge) {
+    visit(static_cast<uint32_t>(index.level[level].tokens[edge]));
+  });
+}
+
+// Calls visit(token) for the children that a request's lists take from a merged row: a child stays where one of the two
+// tries leaves it.
+template <class Visit>
+void for_each_taken(const RowScan& scan, const Visit& visit) {
+  const IndexView& base = *scan.plan.index;
+  const RulesView& rules = *scan.plan.rules;
+  const int32_t level = scan.plan.level;
+  const Joined node = joined_of(scan);
+  for_each_listed_child(*node.overlay.delta, *rules.delta, level, node.delta, [&](uint32_t token) {
+    if (!allows_child(base, rules, level, node.base, token)) visit(token);
+  });
+  for_each_listed_child(base, rules, level, node.base, [&](uint32_t token) {
+    if (!allows_child(*node.overlay.delta, *rules.delta, level, node.delta, token)) visit(token);
+  });
+}
+
+// Calls visit(code) for the children that a request's lists take from a row.
+template <class Visit>
+void for_each_excluded(const RowScan& scan, const Visit& visit) {
+  if (scan.joined) return for_each_taken(scan, visit);
+  const Row& row = scan.task.found->row;
+  rules_of(scan).edges.listed.for_each_in(
+      row.begin, row.begin + row.count, [&](uint64_t edge) { visit(static_cast<uint32_t>(scan.level.tokens[edge])); });
+}
+
+Listing list_merged(const RowScan& scan) {
+  uint32_t* tokens = scan.workspace.tokens.data();
+  uint32_t count = 0;
+  for_each_allowed_merged(*scan.plan.index, *scan.plan.rules, scan.plan.level, scan.task.node & ~kDeltaNode,
+                          [&](uint32_t token) {
+                            // More than there are codes only where damaged rows do not rise.
+                            if (count <= scan.level.codes) tokens[count++] = token;
+                          });
+  return listing_of(scan, tokens, count);
+}
+
+// Whether a request's lists name children of a merged row.
+bool names_children(const RowScan& scan) {
+  bool any = scan.plan.rules->only_listed;
+  if (!any) for_each_taken(scan, [&](uint32_t) { any = true; });
+  return any;
+}
+
 }  // namespace
 
 Listing list_allowed(const RowScan& scan) {
-  const RulesView& rules = *scan.plan.rules;
+  const RulesView& rules = own_rules(scan);
+  if (scan.joined && names_children(scan)) return list_merged(scan);
   const Subset& edges = rules_of(scan).edges;
   const Row& row = scan.task.found->row;
   if (!rules.only_listed && edges.bits == nullptr && !edges.listed.any_in(row.begin, row.begin + row.count)) {
@@ -48,21 +131,27 @@ bool has_allowed_mask(const RowScan& scan) { return scan.task.found->dense >= 0 
 bool allows_end(const RowScan& scan) {
   const Row& row = scan.task.found->row;
   if (!scan.has_end_column() || row.count == 0) return false;
+  if (scan.joined) {
+    const IndexView& index = *scan.plan.index;
+    const Joined node = joined_of(scan);
+    const RulesView& rules = *scan.plan.rules;
+    return allows_child(index, rules, scan.plan.level, node.base, scan.level.codes) ||
+           allows_child(*node.overlay.delta, *rules.delta, scan.plan.level, node.delta, scan.level.codes);
+  }
   const uint64_t last = row.begin + row.count - 1;
-  return scan.level.tokens[last] == scan.level.codes && scan.plan.rules->allows(rules_of(scan).edges, last);
+  return scan.level.tokens[last] == scan.level.codes && own_rules(scan).allows(rules_of(scan).edges, last);
 }
 
 void mask_allowed(const RowScan& scan, bool with_end, Slice& slice) {
-  const Row& row = scan.task.found->row;
   uint64_t count = 0;
   uint64_t* own = nullptr;
   slice.mask = filtered_mask(scan, count);
-  rules_of(scan).edges.listed.for_each_in(row.begin, row.begin + row.count, [&](uint64_t edge) {
+  for_each_excluded(scan, [&](uint32_t token) {
     if (own == nullptr) {
       own = scan.workspace.next_mask();
       std::copy_n(slice.mask, scan.level.mask_words(), own);
     }
-    const uint64_t code = std::min<uint64_t>(scan.level.tokens[edge], scan.level.codes);
+    const uint64_t code = std::min<uint64_t>(token, scan.level.codes);
     count -= own[code / 64] >> code % 64 & 1;
     own[code / 64] &= ~(uint64_t{1} << code % 64);
   });

@@ -27,8 +27,7 @@ PartialSum sum_level(const RowScan& scan, Slice* slice) {
   return merge(sum, sum_of(scan.kernels, scan.elements(scan.plan.columns.end_column), 1));
 }
 
-NodeCodes codes_of_node(const SlotPlan& plan, const Row& children) {
-  const LevelView& level = plan.index->level[plan.level];
+NodeCodes codes_of_node(const SlotPlan& plan, const LevelView& level, const Row& children) {
   const bool with_end = has_end(*plan.index, plan.columns) && children.count > 0 &&
                         level.tokens[children.begin + children.count - 1] == level.codes;
   return {children.count - (with_end ? 1 : 0), with_end};
@@ -42,6 +41,13 @@ TokenList first_of_node(const LevelView& level, const Row& children, uint32_t co
 }
 
 }  // namespace
+
+RowScan scan_of_snapshot(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, Selection& selection,
+                         StepCounters& counters) {
+  const NodePlace place = node_place(plan, task.node);
+  return {plan,          task,         workspace,   selection,    counters,
+          *plan.kernels, *place.level, place.added, place.joined, place.node};
+}
 
 int32_t gather(const RowScan& scan, const TokenList& list, float* largest) {
   float* x = scan.workspace.x.data();
@@ -112,14 +118,15 @@ RowOutcome normalize(const RowScan& scan, Slice* slice) {
   }
 }
 
-NodeCodes codes_of_node(const RowScan& scan) { return codes_of_node(scan.plan, scan.task.found->row); }
+NodeCodes codes_of_node(const RowScan& scan) { return codes_of_node(scan.plan, scan.level, scan.task.found->row); }
 
 TokenList list_of_node(const RowScan& scan, uint32_t codes) {
   return first_of_node(scan.level, scan.task.found->row, codes);
 }
 
-TokenList list_of_node(const SlotPlan& plan, const NodeRow& node) {
-  return first_of_node(plan.index->level[plan.level], node.row, codes_of_node(plan, node.row).codes);
+TokenList list_of_node(const SlotPlan& plan, uint64_t node, const NodeRow& row) {
+  const LevelView& level = *node_place(plan, node).level;
+  return first_of_node(level, row.row, codes_of_node(plan, level, row.row).codes);
 }
 
 Listing listing_of(const RowScan& scan, uint32_t* tokens, uint32_t n) {
@@ -230,7 +237,7 @@ RowOutcome append_slice(const RowScan& scan, const Slice& slice, bool with_end) 
   return with_end ? append_end(scan) : RowOutcome::kReady;
 }
 
-// A node above the tail, under rules.
+// A node that has a row, under rules.
 RowOutcome take_ruled_node(const RowScan& scan) {
   if (scan.plan.reads_row() && has_allowed_mask(scan)) {
     Slice slice = level_slice(scan);
@@ -249,8 +256,8 @@ RowOutcome take_ruled_node(const RowScan& scan) {
   return append_list(scan, list.codes, list.with_end);
 }
 
-// A node above the tail. If the row has been read anyway, the codes of a dense node, or of a node with every code, are
-// scanned in place. The children of other nodes are gathered by their list.
+// A node that has a row. If the logits row has been read anyway, the codes of a dense node, or of a node with every
+// code, are scanned in place. The children of other nodes are gathered by their list.
 RowOutcome take_node(const RowScan& scan) {
   if (scan.plan.rules != nullptr) return take_ruled_node(scan);
   const LevelView& level = scan.level;
@@ -321,14 +328,12 @@ RowWorkspace::RowWorkspace(const Kernels& kernels, const Allocator& allocator, c
 
 RowOutcome scan_row(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, Selection& selection,
                     StepCounters& counters) {
-  const RowScan scan{plan, task, workspace, selection, counters, *plan.kernels, plan.index->level[plan.level]};
+  const RowScan scan = scan_of(plan, task, workspace, selection, counters);
   switch (plan.path) {
     case Path::kChains:
-      return plan.in_tail() ? take_run(scan) : take_node(scan);
     case Path::kNodes:
-      return take_node(scan);
     case Path::kTail:
-      return take_run(scan);
+      return scan.in_tail() ? take_run(scan) : take_node(scan);
     case Path::kRanges:
       return take_range(scan);
     case Path::kProbes:

@@ -82,8 +82,8 @@ struct RowTask {
   const void* data = nullptr;       // column 0, or the first child where the row holds children alone
   int64_t elements = 0;             // of the children, in that case
   const float* lse = nullptr;       // the row's, if the caller gave it
-  uint64_t node = 0;                // tail of a trie: the node; sorted: the first ordinal
-  const NodeRow* found = nullptr;   // trie above the tail: the node's row
+  uint64_t node = 0;                // trie: the node; sorted: the first ordinal
+  const NodeRow* found = nullptr;   // trie: the row of a node that has one
   uint64_t range_end = 0;           // sorted: the end of the ordinals
   const int32_t* prefix = nullptr;  // hash_final at the last level: the codes so far, [levels], the last one free
   RowScore row;       // score and place of the beam, the normaliser if it was summed ahead; the rest is filled in
@@ -115,8 +115,8 @@ struct RowChildren {
   }
 };
 
-// The list of a node above the tail, apart from the end.
-TokenList list_of_node(const SlotPlan& plan, const NodeRow& node);
+// The list of a node that is not in the tail, apart from the end.
+TokenList list_of_node(const SlotPlan& plan, uint64_t node, const NodeRow& row);
 
 // Lists a row's children that truncation keeps in the workspace; none if the outcome is not kReady.
 RowOutcome list_children(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, StepCounters& counters,

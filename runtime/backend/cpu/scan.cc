@@ -137,9 +137,7 @@ void scan_chains(const Group& group) {
   if (done == n) return;
   find_only_children(index, level, {states + done, n - done, only + done, next + done});
   fetch_next(index, level, next + done, n - done);
-  if (!group.plan.in_tail())
-    group.plan.kernels->find_rows(group.level(), states + done, n - done, only + done,
-                                  group.found().rows.data() + group.first + done);
+  find_rows(group, done, only + done, group.found().rows.data() + group.first);
   for (int32_t i = done; i < n; ++i) {
     if (only[i] != kNotOne) i = push_only_children(group, rows, only, i);
     if (i == n) return;
@@ -154,14 +152,14 @@ void scan_rows(const Group& group) {
   group.found().all_only = false;
   std::fill_n(group.found().only_next.data() + group.first, n, kDeadState);
   if (group.plan.sums_ahead()) sum_group(group);
-  if (group.plan.path == Path::kNodes) {
+  const bool in_tail = group.plan.path == Path::kTail;
+  if (group.plan.path == Path::kNodes || (in_tail && group.plan.index->overlay != nullptr)) {
     const int32_t next = group.first + n;
     fetch_next(*group.plan.index, group.plan.level - 1, group.slot.states + next, std::min(n, group.end - next));
     fetch_children(*group.plan.index, group.plan.level, group.slot.states + group.first, n);
     uint32_t only[kMostTogether];
     std::fill_n(only, n, kNotOne);
-    group.plan.kernels->find_rows(group.level(), group.slot.states + group.first, n, only,
-                                  group.found().rows.data() + group.first);
+    find_rows(group, 0, only, group.found().rows.data() + group.first);
   }
   const bool takes_short = takes_short_lists(group.plan);
   for (int32_t i = 0; i < n;) {

@@ -17,7 +17,12 @@ int32_t list_codes(const Kernels& kernels, const IndexView& index, int32_t numbe
   const LevelView& level = index.level[number];
   if (number >= index.csr_levels || index.variable_length || columns.map != nullptr) return 0;
   if (columns.offset + level.codes > INT32_MAX) return 0;
-  return kernels.list_columns(level, lists, found);
+  ColumnLists of_base = lists;
+  const auto is_merged = [&](int64_t state) { return in_delta(index, number, node_to_feed(state)); };
+  if (index.overlay != nullptr)
+    of_base.beams =
+        static_cast<int32_t>(std::find_if(lists.states, lists.states + lists.beams, is_merged) - lists.states);
+  return kernels.list_columns(level, of_base, found);
 }
 
 // Takes out of such lists of `count` beams the children that rules do not allow.

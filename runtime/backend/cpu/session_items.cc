@@ -20,7 +20,7 @@ void CpuSession::fill_items(int64_t slot, int64_t i, const sidbeam_items& out) c
                         shape_.beams};
   std::optional<ValueCap> cap;
   if (constraint != nullptr && out.cap > 0)
-    cap.emplace(*find_attribute(constraint->attributes(), out.cap_attribute), out.cap, cap_counts_);
+    cap.emplace(constraint->capped({out.cap_attribute, out.cap}, "cap_attribute"), out.cap, cap_counts_);
   ItemList rows({out.limit_per_sid, out.limit}, constraint != nullptr ? constraint->rules() : nullptr,
                 cap ? &*cap : nullptr, out.item_rows != nullptr ? out.item_rows + i * out.limit : nullptr);
   if (repeats != nullptr) earlier_.clear();
@@ -44,8 +44,8 @@ void CpuSession::prepare_cap(int64_t slot, const sidbeam_items& out) const {
   if (constraints_[slot] == nullptr) return;
   char what[48];
   std::snprintf(what, sizeof what, "slot %lld: cap_attribute", static_cast<long long>(slot));
-  const Attribute& attribute = capped_attribute(constraints_[slot]->attributes(), {out.cap_attribute, out.cap}, what);
-  if (ValueCap(attribute, out.cap, cap_counts_).reserve(out.limit)) return;
+  const CappedColumn column = constraints_[slot]->capped({out.cap_attribute, out.cap}, what);
+  if (ValueCap(column, out.cap, cap_counts_).reserve(out.limit)) return;
   sidbeam_items nothing = SIDBEAM_ITEMS_INIT;
   nothing.limit_per_sid = out.limit_per_sid;
   nothing.limit = out.limit;

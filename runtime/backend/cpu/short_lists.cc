@@ -22,13 +22,16 @@ bool is_short(const LevelView& level, const Row& row) {
   return row.count <= kMostShort && (row.count == 0 || level.tokens[row.begin + row.count - 1] < level.codes);
 }
 
+// Of a state that has ended or is at a node of the delta, whose row is a merged one.
+constexpr uint64_t kEndedOrDelta = uint64_t{1} << kEndedShift | kDeltaNode;
+
 // The number of beams from `first` on, as many as are taken at a time, that have short lists, have not ended and may
 // not be skipped.
 int32_t count_short(const Group& group, int32_t first, const NodeRow* rows) {
   const int32_t most = std::min(group.first + group.n - first, kShortTogether);
   int32_t n = 0;
-  while (n < most && is_short(group.level(), rows[n].row) && !is_ended(group.slot.states[first + n]) &&
-         !group.may_skip(first + n))
+  while (n < most && (static_cast<uint64_t>(group.slot.states[first + n]) & kEndedOrDelta) == 0 &&
+         is_short(group.level(), rows[n].row) && !group.may_skip(first + n))
     ++n;
   return n;
 }

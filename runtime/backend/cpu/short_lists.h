@@ -8,7 +8,7 @@ namespace sidbeam::cpu {
 
 // Whether a plan's beams may be scanned so: children come from nodes, and scores need no more of a row than those.
 inline bool takes_short_lists(const SlotPlan& plan) {
-  return plan.path == Path::kNodes && plan.columns.map == nullptr &&
+  return plan.path == Path::kNodes && plan.columns.map == nullptr && !is_added(plan, 0) &&
          (plan.normalizer == Normalizer::kChildren || plan.normalizer == Normalizer::kGiven);
 }
 

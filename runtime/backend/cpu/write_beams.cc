@@ -24,10 +24,23 @@ BeamState continue_beam(const StepJob& job, const SlotStep& slot, int32_t parent
                            static_cast<uint32_t>(token));
 }
 
+// Fills in the states of beams whose parents were at nodes of the delta. Their rows are not the base's; where a damaged
+// base lists a child that it does not find, they must not be searched there.
+void follow_delta_beams(const SlotStep& slot, Found& found, const Winners& winners) {
+  for (int32_t m = 0; m < winners.n; ++m) {
+    const int64_t before = slot.states[winners.parents[m]];
+    if (winners.states[m] != kDeadState || is_ended(before) || !in_delta(*slot.index, slot.level, state_node(before)))
+      continue;
+    winners.states[m] = next_state(*slot.index, before, static_cast<uint32_t>(winners.tokens[m]));
+    if (winners.states[m] == kDeadState) found.rows[winners.parents[m]] = {};
+  }
+}
+
 // With the trie: fills in the states of beams whose parents had several children or had ended; ended ones have no code.
-void follow_others(const Kernels& kernels, const SlotStep& slot, const Found& found, const Winners& winners) {
+void follow_others(const Kernels& kernels, const SlotStep& slot, Found& found, const Winners& winners) {
   const IndexView& index = *slot.index;
   const bool is_tail = is_tail_level(index, slot.level);
+  if (index.overlay != nullptr) follow_delta_beams(slot, found, winners);
   if (!is_tail) kernels.follow_rows(index, slot.level, found.rows.data(), winners);
   if (!is_tail && !index.variable_length) return;
   for (int32_t m = 0; m < winners.n; ++m) {
@@ -44,7 +57,7 @@ void follow_others(const Kernels& kernels, const SlotStep& slot, const Found& fo
 
 // The states of beams that are not only children, and the tokens of ended ones. What the next step looks up for only
 // children has been prefetched before, since they nearly always stay.
-void write_others(const Kernels& kernels, const StepJob& job, const SlotStep& slot, int32_t count, const Found& found,
+void write_others(const Kernels& kernels, const StepJob& job, const SlotStep& slot, int32_t count, Found& found,
                   int64_t* states, uint64_t* range_ends) {
   const IndexView& index = *slot.index;
   if (job.strategy == SIDBEAM_STRATEGY_TRIE) {

@@ -9,7 +9,6 @@
 
 namespace sidbeam {
 
-inline bool has_bit(const uint64_t* words, uint64_t i) { return (words[i / 64] >> i % 64 & 1) != 0; }
 inline bool is_null(const Attribute& attribute, uint64_t row) {
   return attribute.valid != nullptr && !has_bit(attribute.valid, row);
 }

@@ -185,6 +185,17 @@ bool AttributeColumn::merge(int64_t row, int64_t other) {
     is_wide() ? void(wide_[row] = wide_[other]) : void(narrow_[row] = narrow_[other]);
     return true;
   }
+  return equal(row, other);
+}
+
+void AttributeColumn::copy(int64_t row, int64_t other) {
+  valid_[row] = is_null(other) ? 0 : 1;
+  if (is_null(other)) return;
+  is_wide() ? void(wide_[row] = wide_[other]) : void(narrow_[row] = narrow_[other]);
+}
+
+bool AttributeColumn::equal(int64_t row, int64_t other) const {
+  if (is_null(row) || is_null(other)) return is_null(row) && is_null(other);
   if (type == AttributeType::kI64) return wide_[row] == wide_[other];
   if (type != AttributeType::kStringList) return narrow_[row] == narrow_[other];
   bool same = list_size(row) == list_size(other);
@@ -288,6 +299,11 @@ void AttributeColumns::rewind(int64_t rows) {
 
 void AttributeColumns::complete(int64_t rows) {
   for (AttributeColumn& column : columns_) column.complete(rows);
+}
+
+void AttributeColumns::move_row(int64_t from, int64_t to) {
+  for (AttributeColumn& column : columns_)
+    if (to < column.filled()) column.copy(to, from);
 }
 
 const AttributeColumn* AttributeColumns::merge(int64_t row, int64_t other) {

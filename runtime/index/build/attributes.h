@@ -47,6 +47,10 @@ class AttributeColumn {
   void complete(int64_t rows);
   // Gives `row` what the other has if it is null itself. Returns whether they agree: both have it now, or one is null.
   bool merge(int64_t row, int64_t other);
+  // Gives `row`, which has been set, what the other has, or null.
+  void copy(int64_t row, int64_t other);
+  // Whether both have the same value, or are null.
+  bool equal(int64_t row, int64_t other) const;
 
   bool is_null(int64_t row) const { return row >= filled_ || valid_[row] == 0; }
   int64_t integer(int64_t row) const { return wide_[row]; }
@@ -101,6 +105,9 @@ class AttributeColumns {
   const AttributeColumn* merge(int64_t row, int64_t other);
   int64_t bytes() const;
 
+  // Gives row `to` what `from` has, or null.
+  void move_row(int64_t from, int64_t to);
+  AttributeColumn& at(size_t i) { return columns_[i]; }
   const std::vector<AttributeColumn>& all() const { return columns_; }  // by name, rising
 
  private:

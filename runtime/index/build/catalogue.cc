@@ -84,6 +84,8 @@ void check_config(const sidbeam_builder_config& config) {
   if (config.memory_limit_bytes < 0)
     fail(SIDBEAM_INVALID_ARGUMENT, "memory_limit_bytes is %lld, expected 0 or more",
          static_cast<ll>(config.memory_limit_bytes));
+  if (config.keep_priorities != 0 && config.keep_priorities != 1)
+    fail(SIDBEAM_INVALID_ARGUMENT, "keep_priorities is %d, expected 0 or 1", config.keep_priorities);
 }
 
 Catalogue::Catalogue(const sidbeam_builder_config& config, const Allocator& caller)
@@ -244,6 +246,22 @@ void Catalogue::rewind(const Mark& to) {
   attributes.rewind(rows);
 }
 
+void Catalogue::move_row(int64_t from, int64_t to) {
+  for (auto& word : words) word[to] = word[from];
+  if (has_ids) ids[to] = ids[from];
+  if (id_type == IdType::kString) names[to] = names[from];
+  if (has_priorities) priorities[to] = priorities[from];
+}
+
+int Catalogue::sid_of(int64_t row, int32_t* codes) const {
+  for (int l = 0; l < layout.levels; ++l) {
+    const uint32_t code = layout.code(l, words[layout.place[l].word][row]);
+    if (layout.variable_length && code == layout.codes[l]) return l;
+    codes[l] = static_cast<int32_t>(code);
+  }
+  return layout.levels;
+}
+
 void Catalogue::add(const Pairs& pairs, int threads) {
   if (static_cast<uint64_t>(rows) + static_cast<uint64_t>(pairs.count) >= kMaxItems)
     fail(SIDBEAM_INVALID_ARGUMENT, "count is %lld after %lld rows, an index holds fewer than 2^40",
@@ -267,6 +285,7 @@ void Catalogue::add(const Pairs& pairs, int threads) {
     has_priorities = true;
   }
   has_ids = pairs.has_ids();
+  gave_priorities = pairs.has_priorities();
   rows += pairs.count;
 }
 

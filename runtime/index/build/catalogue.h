@@ -75,6 +75,10 @@ struct Catalogue {
   };
   Mark mark() const { return {rows, has_ids, has_priorities, name_text.mark()}; }
   void rewind(const Mark& to);
+  // Puts what row `from` is, without its attributes, into row `to` before it.
+  void move_row(int64_t from, int64_t to);
+  // Writes the codes of a row to codes [levels]; returns their number.
+  int sid_of(int64_t row, int32_t* codes) const;
 
   // Frees the keys, which are redundant after the sort.
   void release_words() { words.clear(); }
@@ -89,6 +93,7 @@ struct Catalogue {
   int64_t rows = 0;
   bool has_ids = false;                       // the pairs came with integer ids
   bool has_priorities = false;                // some priority may be other than 0
+  bool gave_priorities = false;               // the last pairs came with priorities
   std::vector<ChunkedArray<uint64_t>> words;  // one array per word of the key
   ChunkedArray<int64_t> ids;
   ChunkedArray<std::string_view> names;  // views into name_text

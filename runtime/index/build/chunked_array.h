@@ -76,4 +76,14 @@ class ChunkedArray {
   int64_t capacity_ = 0;
 };
 
+// Calls visit(i, element) with the element that place i of `from` names, for i from `begin` to `end`.
+template <class T, class Visit>
+void gather(const ChunkedArray<T>& array, const uint64_t* from, int64_t begin, int64_t end, const Visit& visit) {
+  constexpr int64_t kAhead = 24;  // cache misses to overlap
+  for (int64_t i = begin; i < end; ++i) {
+    if (i + kAhead < end) __builtin_prefetch(&array[static_cast<int64_t>(from[i + kAhead])]);
+    visit(i, array[static_cast<int64_t>(from[i])]);
+  }
+}
+
 }  // namespace sidbeam

@@ -278,23 +278,34 @@ void emit_item_offsets(const Emission& emission) {
     out.set(static_cast<uint64_t>(i), static_cast<uint64_t>(emission.sorted.item_offsets[i]));
 }
 
+// Calls emit(begin, end) for the item rows, on several threads.
+template <class Emit>
+void by_items(const Emission& emission, int threads, Progress& progress, const Emit& emit) {
+  parallel_for(threads, static_cast<int64_t>(divide_up(emission.view.items, kTaskSids)), [&](int64_t chunk) {
+    const int64_t begin = chunk * kTaskSids, end = std::min(emission.sorted.items, begin + kTaskSids);
+    emit(begin, end);
+    progress.advance(end - begin);
+  });
+}
+
 void emit_ids(const Emission& emission, int threads, Progress& progress) {
   auto* out = reinterpret_cast<int64_t*>(emission.bytes(SectionKind::ItemIds, -1));
   const uint64_t* rows = emission.sorted.rows.data();
-  const auto& ids = emission.catalogue.ids;
-  const int64_t items = emission.sorted.items;
-  constexpr int64_t kAhead = 24;  // cache misses to overlap
-  parallel_for(threads, static_cast<int64_t>(divide_up(emission.view.items, kTaskSids)), [&](int64_t chunk) {
-    const int64_t begin = chunk * kTaskSids, end = std::min(items, begin + kTaskSids);
+  by_items(emission, threads, progress, [&](int64_t begin, int64_t end) {
     if (!emission.catalogue.has_ids) {
       std::memcpy(out + begin, rows + begin, static_cast<size_t>(end - begin) * sizeof *rows);
     } else {
-      for (int64_t i = begin; i < end; ++i) {
-        if (i + kAhead < end) __builtin_prefetch(&ids[static_cast<int64_t>(rows[i + kAhead])]);
-        out[i] = ids[static_cast<int64_t>(rows[i])];
-      }
+      gather(emission.catalogue.ids, rows, begin, end, [&](int64_t item, int64_t id) { out[item] = id; });
     }
-    progress.advance(end - begin);
+  });
+}
+
+void emit_priorities(const Emission& emission, int64_t least, int threads, Progress& progress) {
+  const UintOut out = emission.array(SectionKind::ItemPriorities, -1);
+  by_items(emission, threads, progress, [&](int64_t begin, int64_t end) {
+    gather(emission.catalogue.priorities, emission.sorted.rows.data(), begin, end, [&](int64_t item, int64_t priority) {
+      out.set(static_cast<uint64_t>(item), static_cast<uint64_t>(priority) - static_cast<uint64_t>(least));
+    });
   });
 }
 
@@ -308,11 +319,13 @@ void emit_sections(const Catalogue& catalogue, const SortedCatalogue& sorted, co
   const Emission emission{catalogue, sorted, scan, sections, base, view_of(header, base)};
   const int tail = shape.tail_level > 0 ? 1 : 0;
   const int passes = shape.trie * (shape.csr_levels() + tail) + shape.levels * shape.columns + shape.hash;
-  Progress progress(config, SIDBEAM_PHASE_EMIT, sorted.sids * passes + sorted.items * (1 + std::ssize(attributes)));
+  const int64_t columns = 1 + std::ssize(attributes) + (shape.has_priority_section() ? 1 : 0);
+  Progress progress(config, SIDBEAM_PHASE_EMIT, sorted.sids * passes + sorted.items * columns);
   if (shape.trie) emit_all_tries(emission, threads, progress);
   if (tail != 0) emit_tail(sorted, scan, sections, base, threads, progress);
   if (shape.columns) emit_columns(emission, threads, progress);
   if (shape.id_type != IdType::kString) emit_ids(emission, threads, progress);
+  if (shape.has_priority_section()) emit_priorities(emission, shape.priorities->least, threads, progress);
   emit_attributes(catalogue, sorted, attributes, header, base, threads, progress);
   // Runs on this thread, which reports progress: it takes long and cannot be divided.
   if (shape.hash) emit_hash(sorted, header, base, progress);

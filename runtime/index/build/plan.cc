@@ -65,16 +65,19 @@ Plan estimate_plan(const sidbeam_builder_config& config, int64_t sids) {
   for (int l = 0; l < config.levels; ++l) shape.level[l].codes = static_cast<uint32_t>(config.codes[l]);
   if ((config.kinds & SIDBEAM_KIND_COMPACT_TRIE) != 0) shape.tail_level = expected_tail_level(shape);
   estimate_levels(shape.sids, shape);
+  if (config.keep_priorities != 0) shape.priorities = {INT64_MIN, INT64_MAX};
   for (const SectionSpec& spec : sections_of(shape)) header.sections.push_back({spec, 0, 0});
   if (config.codebook != nullptr) header.codebook = config.codebook;
   header.file_bytes = place_sections(encode_header(header).size() - sizeof(Preamble), header.sections);
   Plan plan = plan_of(header);
-  // Assumes that ids come with the pairs. The size of the names is unknown.
+  // Assumes that ids come with the pairs, and priorities where they are kept. The size of the names is unknown.
   const KeyLayout layout(config.levels, config.codes, shape.variable_length);
   const int64_t packed = checked_bytes(ChunkedArray<uint64_t>::capacity_for(sids), 8 * layout.words);
   const int64_t ids =
       checked_bytes(ChunkedArray<uint64_t>::capacity_for(sids), shape.id_type == IdType::kString ? 16 : 8);
-  plan.info.peak_bytes = ids + sorted_bytes(layout, sids) +
+  const int64_t priorities =
+      config.keep_priorities != 0 ? checked_bytes(ChunkedArray<int64_t>::capacity_for(sids), 8) : 0;
+  plan.info.peak_bytes = ids + priorities + sorted_bytes(layout, sids) +
                          std::max(packed + least_sort_bytes(sids, thread_count(config.threads)), plan.info.file_bytes);
   return plan;
 }

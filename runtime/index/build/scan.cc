@@ -111,6 +111,16 @@ uint64_t total_name_bytes(const Catalogue& catalogue, const SortedCatalogue& sor
   return bytes;
 }
 
+PriorityRange priority_range(const Catalogue& catalogue, const SortedCatalogue& sorted) {
+  if (!catalogue.has_priorities) return {};
+  PriorityRange range{INT64_MAX, INT64_MIN};
+  gather(catalogue.priorities, sorted.rows.data(), 0, sorted.items, [&](int64_t, int64_t priority) {
+    range.least = std::min(range.least, priority);
+    range.greatest = std::max(range.greatest, priority);
+  });
+  return range;
+}
+
 }  // namespace
 
 LevelScan scan_levels(const Catalogue& catalogue, const SortedCatalogue& sorted, const sidbeam_builder_config& config,
@@ -126,6 +136,7 @@ LevelScan scan_levels(const Catalogue& catalogue, const SortedCatalogue& sorted,
   shape.items = static_cast<uint64_t>(sorted.items);
   if ((config.kinds & SIDBEAM_KIND_COMPACT_TRIE) != 0) shape.tail_level = first_tail_level(sorted);
   if (shape.id_type == IdType::kString) shape.name_bytes = total_name_bytes(catalogue, sorted);
+  if (config.keep_priorities != 0) shape.priorities = priority_range(catalogue, sorted);
   header.merged_pairs = static_cast<uint64_t>(sorted.merged_pairs);
   header.collisions = static_cast<uint64_t>(sorted.collisions);
   header.max_items_per_sid = static_cast<uint64_t>(sorted.max_items);

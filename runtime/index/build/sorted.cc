@@ -68,6 +68,17 @@ Record* merge_pairs(Catalogue& catalogue, Record* group, Record* end, Difference
   return kept + 1;
 }
 
+// Sorts the records of one SID by priority falling, then id, then row.
+void order_all(const Catalogue& catalogue, Record* group, int64_t count) {
+  std::sort(group, group + count, [&](const Record& a, const Record& b) {
+    const int64_t p = catalogue.priority(static_cast<int64_t>(a.row));
+    const int64_t q = catalogue.priority(static_cast<int64_t>(b.row));
+    if (p != q) return p > q;
+    const int order = compare_ids(catalogue, a.row, b.row);
+    return order != 0 ? order < 0 : a.row < b.row;
+  });
+}
+
 // Sorts the records of one SID. Of records with the same id, only the one with the highest priority stays. Returns how
 // many are left.
 int64_t order_items(Catalogue& catalogue, Record* group, int64_t count, Difference& difference) {
@@ -102,7 +113,12 @@ Settled settle(Catalogue& catalogue, const sidbeam_builder_config& config, Recor
   for (int64_t group = 0; group < count;) {
     int64_t end = group + 1;
     while (end < count && same_sid(catalogue, records[group], records[end])) ++end;
-    int64_t kept = end - group == 1 ? 1 : order_items(catalogue, records + group, end - group, out.difference);
+    int64_t kept = end - group;
+    if (config.collisions == kKeepIdentical) {
+      order_all(catalogue, records + group, kept);
+    } else if (kept > 1) {
+      kept = order_items(catalogue, records + group, kept, out.difference);
+    }
     if (out.difference.attribute != nullptr) return out;
     out.merged += end - group - kept;
     if (kept > 1 && config.collisions == SIDBEAM_COLLISIONS_ERROR) {

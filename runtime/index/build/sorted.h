@@ -10,6 +10,9 @@
 
 namespace sidbeam {
 
+// Besides SIDBEAM_COLLISIONS_*: even identical pairs are not merged, but ordered as they came.
+inline constexpr int32_t kKeepIdentical = -1;
+
 inline constexpr int64_t kTaskSids = int64_t{1} << 18;    // SIDs per task
 inline constexpr int64_t kCachedSids = int64_t{1} << 13;  // SIDs that stay in the first-level cache
 

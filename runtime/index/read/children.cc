@@ -5,6 +5,7 @@
 
 #include "index/read/lookup.h"
 #include "index/read/state.h"
+#include "index/rules/ruled_state.h"
 
 namespace sidbeam {
 namespace {
@@ -20,14 +21,15 @@ void add_child(const LevelView& level, uint32_t code, int32_t* tokens, int64_t c
 
 }  // namespace
 
-ChildCount children_of(const IndexView& index, const int32_t* prefix, int32_t length, int32_t* tokens,
-                       int64_t capacity) {
+ChildCount children_of(const IndexView& index, const RulesView* rules, const int32_t* prefix, int32_t length,
+                       int32_t* tokens, int64_t capacity) {
   ChildCount children;
   const LevelView& level = index.level[length];
   if (index.has_trie) {
     State state;
     if (!follow_prefix(index, prefix, length, state)) return children;
-    for_each_child(index, state, [&](uint32_t token) { add_child(level, token, tokens, capacity, children); });
+    for_each_allowed_child(index, rules, state,
+                           [&](uint32_t token) { add_child(level, token, tokens, capacity, children); });
     return children;
   }
   OrdinalRange rest = prefix_ordinals(index, prefix, length);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "index/rules/subset.h"
 #include "index/views.h"
 
 namespace sidbeam {
@@ -13,9 +14,9 @@ struct ChildCount {
   bool end = false;  // the prefix is itself a SID
 };
 
-// Counts the codes that may follow a prefix of `length` < levels codes. Writes the first `capacity` of them, in
-// ascending order.
-ChildCount children_of(const IndexView& index, const int32_t* prefix, int32_t length, int32_t* tokens,
-                       int64_t capacity);
+// Counts the codes that may follow a prefix of `length` < levels codes under rules (nullptr: none) of a trie. Writes
+// the first `capacity` of them, in ascending order.
+ChildCount children_of(const IndexView& index, const RulesView* rules, const int32_t* prefix, int32_t length,
+                       int32_t* tokens, int64_t capacity);
 
 }  // namespace sidbeam

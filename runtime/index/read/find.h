@@ -84,18 +84,53 @@ SIDBEAM_HD inline uint64_t leaf_ordinal(const IndexView& index, uint64_t node) {
   return std::min(leaf + ends, index.sids);
 }
 
-// The ordinal of a trie state that is a whole SID (ended, or at the last level); sids if damage makes it impossible to
-// tell.
-SIDBEAM_HD inline uint64_t sid_ordinal(const IndexView& index, const State& state) {
+// sid_ordinal() in the base alone.
+SIDBEAM_HD inline uint64_t base_ordinal(const IndexView& index, const State& state) {
   if (state.kind == NodeKind::kTail) return std::min(unpack_run(state.node).lo, index.sids);
   return state.ended ? end_ordinal(index, state.level - 1, state.node) : leaf_ordinal(index, state.node);
 }
 
-// The item rows of an ordinal < sids, clamped to the items.
+// The ordinal of a trie state that is a whole SID (ended, or at the last level); sid_count() if damage makes it
+// impossible to tell.
+SIDBEAM_HD inline uint64_t sid_ordinal(const IndexView& index, const State& state) {
+  if (in_delta(index, state.level, state.node)) {
+    const uint64_t added = base_ordinal(*index.overlay->delta, delta_state(state));
+    return added < index.overlay->delta->sids ? index.overlay->ordinals[added] : index.overlay->sids;
+  }
+  const uint64_t ordinal = base_ordinal(index, state);
+  return ordinal < index.sids ? ordinal : sid_count(index);
+}
+
+// The delta's ordinal of an ordinal < sid_count() of a snapshot with an overlay; delta->sids if the base alone has it.
+SIDBEAM_HD inline uint64_t delta_ordinal(const IndexView& index, uint64_t ordinal) {
+  const OverlayView& overlay = *index.overlay;
+  if (ordinal >= index.sids) return overlay.delta_ordinals[ordinal - index.sids];
+  const uint64_t at = first_where(0, overlay.shared, [&](uint64_t i) { return overlay.shared_ordinals[i] >= ordinal; });
+  const bool is_shared = at < overlay.shared && overlay.shared_ordinals[at] == ordinal;
+  return is_shared ? overlay.shared_delta_ordinals[at] : overlay.delta->sids;
+}
+
+// The item rows of an ordinal < sids, clamped to the items; of a snapshot those of the base.
 SIDBEAM_HD inline OrdinalRange item_rows(const IndexView& index, uint64_t ordinal) {
   if (!index.item_offsets) return {ordinal, ordinal + 1};
   const uint64_t lo = std::min(index.item_offsets[ordinal], index.items);
   return {lo, clamped(index.item_offsets[ordinal + 1], lo, index.items)};
+}
+
+// Calls visit(row) for the item rows of an ordinal, of a snapshot those of the base first, until that returns false.
+template <class Visit>
+SIDBEAM_HD void for_each_item_row(const IndexView& index, uint64_t ordinal, const Visit& visit) {
+  if (ordinal < index.sids) {
+    const OrdinalRange rows = item_rows(index, ordinal);
+    for (uint64_t row = rows.lo; row < rows.hi; ++row)
+      if (!visit(row)) return;
+  }
+  if (!in_delta(index, 0, 0)) return;
+  const uint64_t added = delta_ordinal(index, ordinal);
+  if (added >= index.overlay->delta->sids) return;
+  const OrdinalRange rows = item_rows(*index.overlay->delta, added);
+  for (uint64_t row = rows.lo; row < rows.hi; ++row)
+    if (!visit(index.overlay->rows[row])) return;
 }
 
 template <class Codes>
@@ -104,7 +139,7 @@ SIDBEAM_HD int64_t find_sid_in_trie(const IndexView& index, const Codes& codes, 
   if (!follow_prefix(index, codes, length, state)) return -1;
   if (length < index.levels && !follow(index, state, index.level[length].codes)) return -1;
   const uint64_t ordinal = sid_ordinal(index, state);
-  return ordinal < index.sids ? static_cast<int64_t>(ordinal) : -1;
+  return ordinal < sid_count(index) ? static_cast<int64_t>(ordinal) : -1;
 }
 
 template <class Codes>

@@ -72,6 +72,43 @@ SIDBEAM_HD int64_t visit_allowed(const RepeatsView& repeats, const RulesView& ru
   return found;
 }
 
+// Whether rules allow an item row, of a snapshot one of either trie.
+inline bool allows_row(const IndexView& index, const RulesView& rules, uint64_t row) {
+  if (row < index.items) return rules.allows(rules.rows, row);
+  return rules.delta->allows(rules.delta->rows, delta_row(index, row));
+}
+
+// Finds rows among the repeats, one after the other; quickest where they rise.
+class RepeatCursor {
+ public:
+  explicit RepeatCursor(const RepeatsView* repeats) : repeats_(repeats) {}
+  // The entry of a row, or -1 where its item has no other.
+  int64_t find(uint64_t row) {
+    const uint64_t count = repeats_ != nullptr ? repeats_->count : 0;
+    const auto is_behind = [&](uint64_t k) { return repeats_->rows[k] >= row; };
+    at_ = row >= last_ ? first_where_near(at_, count, is_behind) : first_where(0, count, is_behind);
+    last_ = row;
+    return at_ < count && repeats_->rows[at_] == row ? static_cast<int64_t>(at_) : -1;
+  }
+
+ private:
+  const RepeatsView* repeats_;
+  uint64_t at_ = 0, last_ = ~uint64_t{0};  // the first search is one over all
+};
+
+// has_allowed_row() of an item of a snapshot.
+inline bool has_live_row(const IndexView& index, const RepeatsView& repeats, const RulesView& rules, uint64_t i,
+                         uint64_t ordinal) {
+  RepeatCursor cursor(&repeats);
+  bool has_one = false;
+  for_each_item_row(index, ordinal, [&](uint64_t row) {
+    const int64_t at = cursor.find(row);
+    has_one = at >= 0 && repeats.items[static_cast<uint64_t>(at)] == repeats.items[i] && allows_row(index, rules, row);
+    return !has_one;
+  });
+  return has_one;
+}
+
 // Whether the item of entry i of the repeats has an allowed row at this ordinal.
 SIDBEAM_HD inline bool has_allowed_row(const IndexView& index, const RepeatsView& repeats, const RulesView& rules,
                                        uint64_t i, uint64_t ordinal) {
@@ -141,7 +178,7 @@ class ItemList {
   // With repeats only distinct items, as far as they are no items of `earlier`, where the ordinal is then put.
   void append(const IndexView& index, const RepeatsView* repeats, OrdinalSet& earlier, int64_t ordinal) {
     if (ordinal < 0) return;
-    if (cap_ != nullptr) return append_capped(index, repeats, earlier, ordinal);
+    if (cap_ != nullptr || index.overlay != nullptr) return append_each(index, repeats, earlier, ordinal);
     if (rules_ != nullptr) return append_allowed(index, repeats, earlier, ordinal);
     if (repeats != nullptr) return append_distinct(index, *repeats, earlier, ordinal);
     const OrdinalRange all = item_rows(index, static_cast<uint64_t>(ordinal));
@@ -172,44 +209,46 @@ class ItemList {
         [&](uint64_t row) { write(row, 1, written++); }));
     if (repeats != nullptr) earlier.insert(ordinal);
   }
-  // Row by row, since the cap may leave out any of them.
-  void append_capped(const IndexView& index, const RepeatsView* repeats, OrdinalSet& earlier, int64_t ordinal) {
+  // Row by row, since the cap may leave out any of them, and those of a snapshot are in two places.
+  void append_each(const IndexView& index, const RepeatsView* repeats, OrdinalSet& earlier, int64_t ordinal) {
     if ((full() && truncated_) || (repeats != nullptr && earlier.contains(ordinal))) return;
-    const OrdinalRange all = item_rows(index, static_cast<uint64_t>(ordinal));
-    const uint64_t count = repeats != nullptr ? repeats->count : 0;
-    uint64_t i = first_where(0, count, [&](uint64_t k) { return repeats->rows[k] >= all.lo; });
     const int64_t most = room();
     int64_t found = 0;
-    for (uint64_t row = all.lo; row < all.hi && (found <= most || may_cap(most)); ++row) {
-      const bool repeated = i < count && repeats->rows[i] == row;
-      const uint64_t repeat = i;
-      i += repeated ? 1 : 0;
-      if (!allows(row) || (repeated && was_listed(index, *repeats, earlier, repeat)) || leaves_out(row)) continue;
+    RepeatCursor cursor(repeats);
+    for_each_item_row(index, static_cast<uint64_t>(ordinal), [&](uint64_t row) {
+      if (found > most && !may_cap(most)) return false;
+      const int64_t repeat = cursor.find(row);
+      if (rules_ != nullptr && !allows_row(index, *rules_, row)) return true;
+      if (repeat >= 0 && was_listed(index, *repeats, earlier, static_cast<uint64_t>(repeat))) return true;
+      if (leaves_out(row)) return true;
       if (found < most) list(row, found);
       ++found;
-    }
+      return true;
+    });
     finish(found);
     if (repeats != nullptr) earlier.insert(ordinal);
   }
-  bool allows(uint64_t row) const { return rules_ == nullptr || rules_->allows(rules_->rows, row); }
   bool leaves_out(uint64_t row) {
-    const bool out = cap_->leaves_out(row);
+    const bool out = cap_ != nullptr && cap_->leaves_out(row);
     capped_ = capped_ || out;
     return out;
   }
   void list(uint64_t row, int64_t after) {
-    cap_->list(row);
+    if (cap_ != nullptr) cap_->list(row);
     write(row, 1, after);
   }
   // Whether rows beyond those of a SID that fit may tell that the cap leaves something out of a list that is not full.
-  bool may_cap(int64_t most) const { return !capped_ && (limits_.total == 0 || count_ + most < limits_.total); }
+  bool may_cap(int64_t most) const {
+    return cap_ != nullptr && !capped_ && (limits_.total == 0 || count_ + most < limits_.total);
+  }
   // Whether the item of a repeat has an allowed row at one of the earlier ordinals.
   bool was_listed(const IndexView& index, const RepeatsView& repeats, const OrdinalSet& earlier, uint64_t i) const {
     if (rules_ == nullptr) return earlier.meets(repeats, i);
     const OrdinalRange item = ordinals_of_repeat(repeats, i);
     for (uint64_t k = item.lo; k < item.hi; ++k) {
       if (!earlier.contains(static_cast<int64_t>(repeats.ordinals[k]))) continue;
-      if (has_allowed_row(index, repeats, *rules_, i, repeats.ordinals[k])) return true;
+      const auto is_there = index.overlay != nullptr ? has_live_row : has_allowed_row;
+      if (is_there(index, repeats, *rules_, i, repeats.ordinals[k])) return true;
     }
     return false;
   }

@@ -164,6 +164,7 @@ OrdinalRange prefix_ordinals(const IndexView& index, const int32_t* prefix, int 
 }
 
 int sid_of(const IndexView& index, uint64_t ordinal, int32_t* codes) {
+  if (ordinal >= index.sids) return sid_of(*index.overlay->delta, delta_ordinal(index, ordinal), codes);
   return index.has_columns ? sid_of_columns(index, ordinal, codes) : sid_of_trie(index, ordinal, codes);
 }
 

@@ -21,7 +21,7 @@ OrdinalRange state_ordinals(const IndexView& index, const State& state);
 OrdinalRange prefix_ordinals(const IndexView& index, const int32_t* prefix, int length);
 // The ordinal of a whole SID, or -1. Searches the trie, the hash set or the columns, whichever exists.
 int64_t find_sid(const IndexView& index, const int32_t* codes, int length);
-// Writes the codes of an ordinal < sids to codes [levels]; returns their number.
+// Writes the codes of an ordinal < sid_count() to codes [levels]; returns their number.
 int sid_of(const IndexView& index, uint64_t ordinal, int32_t* codes);
 // The last edge above the tail on the path of an ordinal's SID.
 struct Leaf {

@@ -25,13 +25,6 @@ auto with_path(const char* path, Body&& body) {
   }
 }
 
-void check_config(int32_t residency, int32_t verify) {
-  if (residency < SIDBEAM_RESIDENCY_MAP || residency > SIDBEAM_RESIDENCY_COPY)
-    fail(SIDBEAM_INVALID_ARGUMENT, "residency is %d, expected SIDBEAM_RESIDENCY_* (0 to 3)", residency);
-  if (verify < SIDBEAM_VERIFY_HEADER || verify > SIDBEAM_VERIFY_FULL)
-    fail(SIDBEAM_INVALID_ARGUMENT, "verify is %d, expected SIDBEAM_VERIFY_* (0 to 2)", verify);
-}
-
 // Reads only the header, so that nothing is mapped or copied for a file that is no index.
 FileHeader read_header(const InputFile& file, const char* path, CpuTarget target) {
   alignas(Preamble) std::array<uint8_t, sizeof(Preamble)> start{};
@@ -66,6 +59,13 @@ Index verified(Index index, int32_t verify, int threads) {
 
 }  // namespace
 
+void check_open_config(int32_t residency, int32_t verify) {
+  if (residency < SIDBEAM_RESIDENCY_MAP || residency > SIDBEAM_RESIDENCY_COPY)
+    fail(SIDBEAM_INVALID_ARGUMENT, "residency is %d, expected SIDBEAM_RESIDENCY_* (0 to 3)", residency);
+  if (verify < SIDBEAM_VERIFY_HEADER || verify > SIDBEAM_VERIFY_FULL)
+    fail(SIDBEAM_INVALID_ARGUMENT, "verify is %d, expected SIDBEAM_VERIFY_* (0 to 2)", verify);
+}
+
 IndexHeaderInfo peek_index(const char* path) {
   const InputFile file = open_file(path);
   return with_path(path, [&] { return header_info(read_header(file, path, best_cpu_target())); });
@@ -73,7 +73,7 @@ IndexHeaderInfo peek_index(const char* path) {
 
 Index open_index(const char* path, int32_t residency, int32_t verify, int threads, const Allocator& allocator,
                  CpuTarget target) {
-  check_config(residency, verify);
+  check_open_config(residency, verify);
   const InputFile file = open_file(path);
   return with_path(path, [&] {
     const auto file_bytes = static_cast<uint64_t>(file.bytes);
@@ -89,7 +89,7 @@ Index open_index(const char* path, int32_t residency, int32_t verify, int thread
 
 Index open_index_memory(const void* data, int64_t bytes, std::function<void()> release, int32_t residency,
                         int32_t verify, int threads, const Allocator& allocator, CpuTarget target) {
-  check_config(residency, verify);
+  check_open_config(residency, verify);
   if (residency == SIDBEAM_RESIDENCY_LOCK)
     fail(SIDBEAM_INVALID_ARGUMENT, "residency LOCK is for files, expected MAP, PREFAULT or COPY for memory");
   if (data == nullptr || bytes < 0)

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 #include <memory>
 #include <string_view>
 
@@ -17,9 +16,6 @@ namespace {
 struct KeyedRow {
   uint64_t key, row;
 };
-
-// Bytes of a number up to this one.
-int32_t width_for(uint64_t most) { return most < std::numeric_limits<uint32_t>::max() ? 4 : 8; }
 
 uint64_t key_of(const IndexView& index, uint64_t row) {
   if (index.id_type != IdType::kString) return static_cast<uint64_t>(index.ids[row]);
@@ -75,7 +71,7 @@ Buffer<KeyedRow> likely_rows(const IndexView& index, const Allocator& allocator)
 class Groups {
  public:
   Groups(const IndexView& index, const Buffer<KeyedRow>& rows, const Allocator& allocator)
-      : width_(width_for(static_cast<uint64_t>(rows.size()))),
+      : width_(uint_width(static_cast<uint64_t>(rows.size()))),
         first_(allocator, static_cast<uint64_t>(rows.size()), width_),
         sizes_(Buffer<uint64_t>::zeroed(allocator, rows.size())) {
     const uint64_t places = std::bit_ceil(2 * static_cast<uint64_t>(rows.size()));
@@ -128,7 +124,7 @@ ItemRepeats::ItemRepeats(const IndexView& index, const Allocator& allocator) {
     view_.count += groups.size_at(i);
   }
   if (view_.count == 0) return;
-  const int32_t width = width_for(index.items);
+  const int32_t width = uint_width(index.items);
   for (UintBuffer* array : {&rows_, &items_, &ordinals_}) *array = UintBuffer(allocator, view_.count, width);
   offsets_ = UintBuffer(allocator, view_.repeated + 1, width);
   Buffer<uint64_t> numbers(allocator, rows.size());                        // of items, by first rows

@@ -10,6 +10,9 @@
 
 namespace sidbeam {
 
+// Bytes of an unsigned integer up to `most`.
+constexpr int32_t uint_width(uint64_t most) { return most >> 32 == 0 ? 4 : 8; }
+
 // Unsigned integers in 4 or 8 bytes each.
 class UintBuffer {
  public:
@@ -24,6 +27,7 @@ class UintBuffer {
     }
   }
   UintArray view() const { return {bytes_.data(), width_}; }
+  int64_t bytes() const { return bytes_.bytes(); }
 
  private:
   Buffer<uint8_t> bytes_;

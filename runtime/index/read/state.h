@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "index/overlay.h"
 #include "index/tail.h"
 #include "index/trie.h"
 #include "index/views.h"
@@ -17,7 +18,8 @@ namespace sidbeam {
 inline constexpr int64_t kDeadState = -1;
 
 enum class NodeKind : uint8_t {
-  kTrie = 0,    // a node of the level, or a leaf at level L. Ended: the edge of the end, numbered as a node
+  kTrie = 0,    // a node of the level, or a leaf at level L. Ended: the edge of the end, numbered as a node. With bit
+                // 47 it is one of the delta (overlay.h)
   kSorted = 1,  // the first ordinal with the prefix
   kOpaque = 2,  // unconstrained: only the history has the codes
   kTail = 3     // below the first level of the tail: a run; bits 0..39: first ordinal, 40..45: length - 1
@@ -49,11 +51,18 @@ SIDBEAM_HD inline State decode_state(int64_t word) {
           static_cast<NodeKind>(word >> kKindShift & 3), state_node(word)};
 }
 
-// Whether a word can be a trie state of `index`. The only promise about other words is that they are dead.
-SIDBEAM_HD inline bool is_trie_state(const IndexView& index, int64_t word) {
-  if (word < 0) return false;
-  const State state = decode_state(word);
-  if (encode_state(state) != word || state.level > index.levels) return false;
+// The state's node in the delta.
+SIDBEAM_HD inline State delta_state(const State& state) {
+  return {state.level, state.ended, NodeKind::kTrie, state.node & ~kDeltaNode};
+}
+
+// The state's node in the base, where a state of the delta has one.
+SIDBEAM_HD inline State base_state(const IndexView& index, int32_t level, uint64_t node, bool ended = false) {
+  return {level, ended, level > index.csr_levels ? NodeKind::kTail : NodeKind::kTrie, node};
+}
+
+// is_trie_state() of the base alone, for a state of at most `levels` levels.
+SIDBEAM_HD inline bool is_base_state(const IndexView& index, const State& state) {
   if (state.level > index.csr_levels) {
     const Run run = unpack_run(state.node);
     return state.kind == NodeKind::kTail && pack_run(run) == state.node && is_run(index, state.level, run, state.ended);
@@ -64,9 +73,17 @@ SIDBEAM_HD inline bool is_trie_state(const IndexView& index, int64_t word) {
   return state.node < above.edges && state.ended == (index.variable_length && above.tokens[state.node] == above.codes);
 }
 
-// Advances a trie state by `token`; returns false if the token may not follow. The state must be neither ended nor at
-// the last level.
-SIDBEAM_HD inline bool follow(const IndexView& index, State& state, uint32_t token) {
+// Whether a word can be a trie state of `index`. The only promise about other words is that they are dead.
+SIDBEAM_HD inline bool is_trie_state(const IndexView& index, int64_t word) {
+  if (word < 0) return false;
+  const State state = decode_state(word);
+  if (encode_state(state) != word || state.level > index.levels) return false;
+  if (state.level == 0 || !in_delta(index, state.level, state.node)) return is_base_state(index, state);
+  return state.kind == NodeKind::kTrie && is_base_state(*index.overlay->delta, delta_state(state));
+}
+
+// follow() in the base alone.
+SIDBEAM_HD_INLINE bool follow_base(const IndexView& index, State& state, uint32_t token) {
   const LevelView& level = index.level[state.level];
   const bool ended = index.variable_length && token == level.codes;
   if (is_tail_level(index, state.level)) {
@@ -81,11 +98,47 @@ SIDBEAM_HD inline bool follow(const IndexView& index, State& state, uint32_t tok
   return true;
 }
 
+// follow() from a state of the delta: to a node that something was added below or, failing that, to one of the base.
+SIDBEAM_HD inline bool follow_delta(const IndexView& index, State& state, uint32_t token) {
+  const OverlayView& overlay = *index.overlay;
+  State next = delta_state(state);
+  if (next.node >= overlay.delta->level[state.level].nodes) return false;
+  const uint64_t base = base_of(overlay, state.level, next.node);
+  if (follow_base(*overlay.delta, next, token)) {
+    next.node |= kDeltaNode;
+  } else {
+    next = base_state(index, state.level, base);
+    if (base == kNoNode || !follow_base(index, next, token)) return false;
+  }
+  state = next;
+  return true;
+}
+
+#if !defined(__CUDA_ARCH__)
+// next_state() from there. Not inline, since next_state() stands in hot loops and comes here for snapshots alone.
+__attribute__((noinline)) inline int64_t next_in_delta(const IndexView& index, int64_t word, uint32_t token) {
+  State state = decode_state(word);
+  return follow_delta(index, state, token) ? encode_state(state) : kDeadState;
+}
+#endif
+
+// Advances a trie state by `token`; returns false if the token may not follow. The state must be neither ended nor at
+// the last level.
+SIDBEAM_HD inline bool follow(const IndexView& index, State& state, uint32_t token) {
+#if !defined(__CUDA_ARCH__)
+  if (in_delta(index, state.level, state.node)) return follow_delta(index, state, token);
+#endif
+  return follow_base(index, state, token);
+}
+
 // The state after `token`, or dead if the token may not follow. The given trie state must be neither dead, ended nor at
 // the last level.
 SIDBEAM_HD inline int64_t next_state(const IndexView& index, int64_t word, uint32_t token) {
   State state = decode_state(word);
-  return follow(index, state, token) ? encode_state(state) : kDeadState;
+#if !defined(__CUDA_ARCH__)
+  if (in_delta(index, state.level, state.node)) return next_in_delta(index, word, token);
+#endif
+  return follow_base(index, state, token) ? encode_state(state) : kDeadState;
 }
 
 // Advances the initial state by a prefix of codes; returns false if no SID has the prefix. prefix[l] is a code: of an
@@ -102,14 +155,15 @@ SIDBEAM_HD bool follow_prefix(const IndexView& index, const Codes& prefix, int l
 // last level.
 template <class Visit>
 SIDBEAM_HD void for_each_child(const IndexView& index, const State& state, const Visit& visit) {
-  if (is_tail_level(index, state.level)) {
+  if (is_tail_level(index, state.level) && !in_delta(index, state.level, state.node)) {
     uint32_t tokens[kMaxRun];
     const uint32_t count = tail_children(index, state.level, run_of(index, state.level, state.node), tokens);
     for (uint32_t i = 0; i < count; ++i) visit(tokens[i]);
     return;
   }
-  const LevelView& level = index.level[state.level];
-  const Row row = row_of(level, state.node);
+  const NodePlace place = node_place(index, state.level, state.node);
+  const LevelView& level = *place.level;
+  const Row row = row_of(level, place.node);
   for (uint64_t edge = row.begin; edge < row.begin + row.count; ++edge)
     visit(static_cast<uint32_t>(level.tokens[edge]));
 }

@@ -40,11 +40,14 @@ void ValueCounts::add_one(int64_t value) {
 
 bool ValueCap::reserve(int64_t limit) {
   constexpr int64_t kFew = 256;
-  const bool listed = attribute_.type == AttributeType::kStringList;
+  const Attribute& attribute = *column_.attribute;
+  const bool listed = attribute.type == AttributeType::kStringList;
   int64_t most = limit > 0 && !listed ? limit : std::numeric_limits<int64_t>::max();
-  if (attribute_.type == AttributeType::kBool) most = 2;
-  if (listed || attribute_.type == AttributeType::kString)
-    most = std::min(most, static_cast<int64_t>(std::min<uint64_t>(attribute_.dictionary.count, kFew + 1)));
+  if (attribute.type == AttributeType::kBool) most = 2;
+  const uint64_t strings =
+      attribute.dictionary.count + (column_.of_delta != nullptr ? column_.of_delta->dictionary.count : 0);
+  if (listed || attribute.type == AttributeType::kString)
+    most = std::min(most, static_cast<int64_t>(std::min<uint64_t>(strings, kFew + 1)));
   if (most > kFew) return false;
   counts_.reserve(most);
   return true;

@@ -6,6 +6,7 @@
 
 #include "index/attributes/columns.h"
 #include "index/attributes/read.h"
+#include "index/overlay.h"
 #include "support/hashing.h"
 #include "support/memory.h"
 
@@ -65,10 +66,19 @@ void check_cap(const CapRequest& request);
 // its name.
 const Attribute& capped_attribute(const Attributes& attributes, const CapRequest& request, const char* what);
 
+// The attribute of a cap: that of an index or, of a snapshot, that of its base and of its delta, whose strings have
+// other numbers.
+struct CappedColumn {
+  const Attribute* attribute = nullptr;
+  const Attribute* of_delta = nullptr;
+  const uint32_t* delta_codes = nullptr;  // [of_delta->dictionary.count] numbers in both: the base's, then others
+  const IndexView* index = nullptr;       // of the snapshot
+};
+
 class ValueCap {
  public:
-  ValueCap(const Attribute& attribute, int64_t most, ValueCounts& counts)
-      : attribute_(attribute), most_(most), counts_(counts) {}
+  ValueCap(const CappedColumn& column, int64_t most, ValueCounts& counts)
+      : column_(column), most_(most), counts_(counts) {}
   // Another list begins.
   void begin() { counts_.clear(); }
   // Takes the memory that lists of at most `limit` rows (0: any number) need, if few values can come. false: how much
@@ -88,17 +98,26 @@ class ValueCap {
   // Strings by their numbers in the dictionary, which names each once, as a list does.
   template <class Visit>
   void each_value(uint64_t row, const Visit& visit) const {
-    if (is_null(attribute_, row)) return;
-    switch (attribute_.type) {
+    if (column_.of_delta == nullptr || row < column_.index->items)
+      return each_value(
+          *column_.attribute, row, [](uint64_t code) { return code; }, visit);
+    each_value(
+        *column_.of_delta, delta_row(*column_.index, row), [&](uint64_t code) { return column_.delta_codes[code]; },
+        visit);
+  }
+  template <class Code, class Visit>
+  static void each_value(const Attribute& attribute, uint64_t row, const Code& code, const Visit& visit) {
+    if (is_null(attribute, row)) return;
+    switch (attribute.type) {
       case AttributeType::kI64:
-        return visit(attribute_.integers[row]);
+        return visit(attribute.integers[row]);
       case AttributeType::kBool:
-        return visit(has_bit(attribute_.bools, row) ? 1 : 0);
+        return visit(has_bit(attribute.bools, row) ? 1 : 0);
       case AttributeType::kString:
-        return visit(static_cast<int64_t>(attribute_.codes[row]));
+        return visit(static_cast<int64_t>(code(attribute.codes[row])));
       case AttributeType::kStringList: {
-        const CodeRange codes = codes_of(attribute_, row);
-        for (uint64_t i = codes.begin; i < codes.end; ++i) visit(static_cast<int64_t>(attribute_.codes[i]));
+        const CodeRange codes = codes_of(attribute, row);
+        for (uint64_t i = codes.begin; i < codes.end; ++i) visit(static_cast<int64_t>(code(attribute.codes[i])));
         return;
       }
       case AttributeType::kF32:  // capped_attribute() takes none
@@ -106,7 +125,7 @@ class ValueCap {
     }
   }
 
-  const Attribute& attribute_;
+  CappedColumn column_;
   int64_t most_;
   ValueCounts& counts_;
 };

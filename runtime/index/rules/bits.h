@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "index/rules/subset.h"
 #include "index/views.h"
@@ -10,7 +11,6 @@
 
 namespace sidbeam {
 
-inline bool has_bit(const uint64_t* bits, uint64_t i) { return (bits[i / 64] >> i % 64 & 1) != 0; }
 inline void put_bit(uint64_t* bits, uint64_t i, bool value) {
   const uint64_t mask = uint64_t{1} << i % 64;
   bits[i / 64] = value ? bits[i / 64] | mask : bits[i / 64] & ~mask;
@@ -35,6 +35,18 @@ inline Buffer<uint64_t> all_bits(uint64_t count, const Allocator& allocator) {
   std::fill_n(bits.data(), count / 64, ~uint64_t{0});
   if (count % 64 != 0) bits[static_cast<int64_t>(count / 64)] = (uint64_t{1} << count % 64) - 1;
   return bits;
+}
+
+// Sorts numbers, and leaves those that come an odd number of times.
+inline void keep_odd(std::vector<uint64_t>& numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  auto to = numbers.begin();
+  for (auto from = numbers.begin(); from != numbers.end();) {
+    auto next = std::upper_bound(from, numbers.end(), *from);
+    if ((next - from) % 2 != 0) *to++ = *from;
+    from = next;
+  }
+  numbers.erase(to, numbers.end());
 }
 
 // Sets the bits of `some` [n] that are below `count`.

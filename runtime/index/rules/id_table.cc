@@ -13,16 +13,16 @@ namespace {
 
 bool has_ids(const IndexView& index) { return index.ids != nullptr || index.name_offsets != nullptr; }
 
-ItemId id_of(const IndexView& index, uint64_t row) {
-  if (index.id_type == IdType::kString) return {0, item_name(index, row)};
-  return {index.ids[row], {}};
-}
-
 bool has_id(const IndexView& index, uint64_t row, const ItemId& id) {
   return index.id_type == IdType::kString ? item_name(index, row) == id.name : index.ids[row] == id.number;
 }
 
 }  // namespace
+
+ItemId id_of(const IndexView& index, uint64_t row) {
+  if (index.id_type == IdType::kString) return {0, item_name(index, row)};
+  return {index.ids[row], {}};
+}
 
 IdTable::IdTable(const IndexView& index, const Allocator& allocator)
     : mix_{secret_number(), secret_number() | 1, secret_number() | 1} {

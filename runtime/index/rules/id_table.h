@@ -19,6 +19,9 @@ struct ItemId {
   std::string_view name;
 };
 
+// That of an item row.
+ItemId id_of(const IndexView& index, uint64_t row);
+
 class IdTable {
  public:
   // One pass over the ids. The hash is secret, so that nobody can choose ids that crowd.
@@ -57,6 +60,8 @@ void for_each_row(const IndexView& index, const RepeatsView* repeats, uint64_t f
   if (at == count || repeats->rows[at] != first) return visit(first);
   const uint64_t item = repeats->items[at];
   for (uint64_t k = repeats->offsets[item]; k < repeats->offsets[item + 1]; ++k) {
+    // The same pair may have several rows, which one visit covers.
+    if (k > repeats->offsets[item] && repeats->ordinals[k] == repeats->ordinals[k - 1]) continue;
     const OrdinalRange rows = item_rows(index, repeats->ordinals[k]);
     uint64_t i = first_where(0, count, [&](uint64_t j) { return repeats->rows[j] >= rows.lo; });
     for (; i < count && repeats->rows[i] < rows.hi; ++i)

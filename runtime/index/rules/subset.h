@@ -74,6 +74,9 @@ struct RulesView {
   const LevelRules* level = nullptr;  // [csr_levels]
   Subset sids;                        // read in the tail of a compact trie
   Subset rows;
+  // Of a snapshot with a delta, which follows rules by itself; all the others are the base's.
+  const RulesView* delta = nullptr;
+  const LevelRules* merged = nullptr;  // [levels] what filters leave of merged rows; no lists
 
   // Whether number i of a subset is allowed.
   SIDBEAM_HD bool allows(const Subset& subset, uint64_t i) const {

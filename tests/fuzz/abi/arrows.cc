@@ -1,9 +1,11 @@
-// Streams of Arrow's into builders, and what they hold. (fuzz_arrow has every layout; here it is the calls.)
+// Streams of Arrow's into builders and catalogues, and what they hold. (fuzz_arrow has every layout; here it is the calls.)
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
 #include "../arrow/columns.h"
 #include "builders.h"
+#include "catalogs.h"
+#include "pairs.h"
 
 namespace fuzz::abi {
 namespace {
@@ -19,22 +21,21 @@ struct Table {
   int64_t rows = 0;
 };
 
-std::vector<std::optional<List>> draw_sids(World& world, const Builder& builder, int32_t rows) {
+std::vector<std::optional<List>> draw_sids(World& world, const Shape& shape, int32_t rows) {
   std::vector<std::optional<List>> sids;
   for (int32_t i = 0; i < rows; ++i) {
     List& sid = sids.emplace_back().emplace();
-    const int32_t length =
-        builder.config.variable_length != 0 ? world.in(1, builder.config.levels) : builder.config.levels;
-    for (int32_t l = 0; l < length; ++l) sid.emplace_back(world.in(0, builder.codes[static_cast<size_t>(l)] - 1));
+    const int32_t length = shape.variable_length ? world.in(1, shape.levels) : shape.levels;
+    for (int32_t l = 0; l < length; ++l) sid.emplace_back(world.in(0, shape.codes[static_cast<size_t>(l)] - 1));
   }
   return sids;
 }
 
-void draw_table(World& world, Columns& columns, const Builder& builder, bool bad_code, bool with_items, Table& table) {
-  const bool named = builder.config.id_type == SIDBEAM_ID_STRING;
+void draw_table(World& world, Columns& columns, const Shape& shape, bool bad_code, bool with_items, Table& table) {
+  const bool named = shape.id_type == SIDBEAM_ID_STRING;
   table.rows = world.in(bad_code ? 1 : 0, 8);
-  auto sids = draw_sids(world, builder, static_cast<int32_t>(table.rows));
-  if (bad_code) (*sids[0])[0] = builder.codes[0];
+  auto sids = draw_sids(world, shape, static_cast<int32_t>(table.rows));
+  if (bad_code) (*sids[0])[0] = shape.codes[0];
   std::vector<std::optional<std::string>> names;
   List ids;
   for (int64_t i = 0; i < table.rows; ++i) {
@@ -50,36 +51,58 @@ void draw_table(World& world, Columns& columns, const Builder& builder, bool bad
   table.source.fail_at = -1;
 }
 
-}  // namespace
-
-void add_arrow(World& world) {
-  if (world.builders.empty()) return;
-  Builder& builder = world.any(world.builders);
+// A table by add(handle is NULL, stream, config, pairs, err), which takes it all or refuses it; the rows that it took.
+template <class Add>
+int64_t add_table(World& world, const Shape& shape, bool with_items, const Add& add) {
   Columns columns(world.input);
   Table table;
   const int32_t fault = world.fault(4);
-  const bool with_items = builder.ids < 0 ? world.flip() : builder.ids != 0;
-  draw_table(world, columns, builder, fault == 1, with_items, table);
+  draw_table(world, columns, shape, fault == 1, with_items, table);
   sidbeam_arrow_config chosen = SIDBEAM_ARROW_CONFIG_INIT;
   if (fault == 2) chosen.sid = "no\x1b[2J such column\n";
   const In<sidbeam_arrow_config> config(world, chosen);
   Out<int64_t> pairs(world, 1);
   arrow_export(&table.source, &table.stream);
   world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
-  if (builder.closed == Builder::kClosed) world.expected.fails(SIDBEAM_BAD_STATE);
-  if (builder.closed == Builder::kUnknown) world.expected.may_fail(SIDBEAM_BAD_STATE);
   const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
-    return ABI(builder_add_arrow)(fault == 3 ? nullptr : builder.handle, fault == 4 ? nullptr : &table.stream,
-                                  config.get(), pairs.get(), err);
+    return add(fault == 3, fault == 4 ? nullptr : &table.stream, config.get(), pairs.get(), err);
   });
   if (fault == 4) table.stream.release(&table.stream);
   FUZZ_CHECK(table.stream.release == nullptr && table.source.streams == 0 && table.source.objects == 0);
-  if (status != SIDBEAM_OK) return;
+  if (status != SIDBEAM_OK) return 0;
   FUZZ_CHECK(*pairs == table.rows);
-  if (table.rows == 0) return;
-  builder.rows += table.rows;
-  builder.last_rows = table.rows;
+  return table.rows;
+}
+
+}  // namespace
+
+void add_arrow(World& world) {
+  if (world.builders.empty()) return;
+  Builder& builder = world.any(world.builders);
+  const bool with_items = builder.ids < 0 ? world.flip() : builder.ids != 0;
+  if (builder.closed == Builder::kClosed) world.expected.fails(SIDBEAM_BAD_STATE);
+  if (builder.closed == Builder::kUnknown) world.expected.may_fail(SIDBEAM_BAD_STATE);
+  const int64_t rows = add_table(
+      world, shape_of(builder), with_items,
+      [&](bool none, ArrowArrayStream* stream, const sidbeam_arrow_config* config, int64_t* pairs, sidbeam_error* err) {
+        return ABI(builder_add_arrow)(none ? nullptr : builder.handle, stream, config, pairs, err);
+      });
+  if (rows == 0) return;
+  builder.rows += rows;
+  builder.last_rows = rows;
   if (builder.config.id_type != SIDBEAM_ID_STRING) builder.ids = with_items ? 1 : 0;
+}
+
+void add_arrow_to_catalog(World& world, World::Catalog& catalog) {
+  const Shape shape = shape_of(*catalog.facts);
+  const bool with_items = shape.id_type == SIDBEAM_ID_STRING || !world.one_in(8);
+  if (!with_items) world.expected.may_fail(SIDBEAM_INVALID_ARGUMENT);  // unless there is no row
+  world.expected.fails_if(catalog.follows, SIDBEAM_BAD_STATE);
+  add_table(
+      world, shape, with_items,
+      [&](bool none, ArrowArrayStream* stream, const sidbeam_arrow_config* config, int64_t* pairs, sidbeam_error* err) {
+        return ABI(catalog_add_arrow)(none ? nullptr : catalog.handle, stream, config, pairs, err);
+      });
 }
 
 void inspect_arrow(World& world) {
@@ -88,7 +111,7 @@ void inspect_arrow(World& world) {
   Columns columns(world.input);
   Table table;
   const int32_t fault = world.fault(2);
-  draw_table(world, columns, builder, false, world.flip(), table);
+  draw_table(world, columns, shape_of(builder), false, world.flip(), table);
   Out<int32_t> codes(world, SIDBEAM_MAX_LEVELS);
   OutStruct<sidbeam_arrow_info> out(world);
   arrow_export(&table.source, &table.stream);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string_view>
 
+#include "attributes.h"
 #include "builders.h"
 #include "lookups.h"
 
@@ -12,22 +13,16 @@ struct Declared {
   const char* name;
   int32_t type;
 };
-constexpr Declared kDeclared[] = {{"price", SIDBEAM_ATTRIBUTE_I64},
-                                  {"score", SIDBEAM_ATTRIBUTE_F32},
-                                  {"stock", SIDBEAM_ATTRIBUTE_BOOL},
-                                  {"brand", SIDBEAM_ATTRIBUTE_STRING},
-                                  {"tags", SIDBEAM_ATTRIBUTE_STRING_LIST}};
+constexpr Declared kDeclared[kAttributes] = {{"price", SIDBEAM_ATTRIBUTE_I64},
+                                             {"score", SIDBEAM_ATTRIBUTE_F32},
+                                             {"stock", SIDBEAM_ATTRIBUTE_BOOL},
+                                             {"brand", SIDBEAM_ATTRIBUTE_STRING},
+                                             {"tags", SIDBEAM_ATTRIBUTE_STRING_LIST}};
 
-// Arrays of a column, each of exactly the size that it needs.
-struct Column {
-  Array<uint8_t> valid, bools;
-  Array<int64_t> integers, offsets, lists;
-  Array<float> numbers;
-  Array<char> text;
-  sidbeam_attribute_column column = SIDBEAM_ATTRIBUTE_COLUMN_INIT;
-};
+}  // namespace
 
-Column draw_column(World& world, const Declared& declared, int64_t count) {
+Column draw_column(World& world, int32_t which, int64_t count) {
+  const Declared& declared = kDeclared[which];
   Column drawn;
   std::vector<uint8_t> valid, bools;
   std::vector<int64_t> integers, offsets{0}, lists{0};
@@ -63,6 +58,8 @@ Column draw_column(World& world, const Declared& declared, int64_t count) {
   if (declared.type == SIDBEAM_ATTRIBUTE_STRING_LIST) drawn.column.lists = drawn.lists.get();
   return drawn;
 }
+
+namespace {
 
 // The strings that codes name: the first, and none before it or after the last.
 void read_strings(const Held<sidbeam_index>& index, int64_t attribute, const sidbeam_attribute_info& info) {
@@ -110,7 +107,7 @@ void declare_attribute(World& world) {
   if (world.builders.empty()) return;
   Builder& builder = world.any(world.builders);
   const int32_t fault = world.fault(4);
-  const int32_t which = world.in(0, 4);
+  const int32_t which = world.in(0, kAttributes - 1);
   const Declared& declared = kDeclared[which];
   const char* name = fault == 1 ? nullptr : fault == 2 ? "" : declared.name;
   world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
@@ -128,8 +125,8 @@ void set_attribute(World& world) {
   Builder& builder = world.any(world.builders);
   const int32_t fault = world.fault(3);
   const bool known = !builder.attributes.empty() && !world.one_in(8);
-  const int32_t which = known ? world.any(builder.attributes) : world.in(0, 4);
-  const Column drawn = draw_column(world, kDeclared[which], builder.last_rows);
+  const int32_t which = known ? world.any(builder.attributes) : world.in(0, kAttributes - 1);
+  const Column drawn = draw_column(world, which, builder.last_rows);
   sidbeam_attribute_column column = drawn.column;
   if (fault == 1) column.name = nullptr;
   world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);

@@ -6,23 +6,24 @@
 
 #include "index_facts.h"
 #include "operations.h"
+#include "pairs.h"
 
 namespace fuzz::abi {
 namespace {
 
 constexpr size_t kMostBuilders = 3, kMostWritten = 4;
 
+}  // namespace
+
 int32_t check_progress(void* context, int32_t phase, int64_t done, int64_t total) {
   auto& progress = *static_cast<Progress*>(context);
-  FUZZ_CHECK(phase >= SIDBEAM_PHASE_SORT && phase <= SIDBEAM_PHASE_SYNC);
+  FUZZ_CHECK(phase >= SIDBEAM_PHASE_SORT && phase <= SIDBEAM_PHASE_WRITE);
   FUZZ_CHECK(done >= 0 && done <= total);
   if (progress.calls_left < 0 || --progress.calls_left >= 0) return 0;
   progress.calls_left = 0;
   progress.cancelled = true;
   return 7;
 }
-
-}  // namespace
 
 void draw_builder_config(World& world, Builder& builder) {
   sidbeam_builder_config& config = builder.config;
@@ -39,6 +40,7 @@ void draw_builder_config(World& world, Builder& builder) {
   config.codebook = kCodebooks[world.in(0, 3)];
   if (world.one_in(4)) config.hash_seed = world.strange();
   config.allow_attribute_loss = world.one_in(4) ? 1 : 0;
+  config.keep_priorities = world.one_in(3) ? 1 : 0;
   if (!world.one_in(3)) return;
   builder.progress = std::make_unique<Progress>();
   if (world.one_in(3)) builder.progress->calls_left = world.in(0, 6);
@@ -98,60 +100,14 @@ void create(World& world) {
   world.builders.push_back(std::move(builder));
 }
 
-struct Pairs {
-  Array<int32_t> codes, lengths;
-  Array<int64_t> ids, priorities;
-  int64_t count;
-};
-
-// Entries past a length are not read: they hold what no code is.
-Pairs draw_pairs(World& world, const Builder& builder, int32_t fault) {
-  const int32_t levels = builder.config.levels, count = fault == 0 ? world.in(0, 24) : world.in(1, 4);
-  std::vector<int32_t> codes, lengths;
-  for (int32_t i = 0; i < count; ++i) {
-    lengths.push_back(builder.config.variable_length != 0 ? world.in(1, levels) : levels);
-    for (int32_t l = 0; l < levels; ++l)
-      codes.push_back(l < lengths.back() ? world.in(0, builder.codes[static_cast<size_t>(l)] - 1) : -7);
-  }
-  if (fault == 1) codes[0] = world.flip() ? -1 : builder.codes[0];
-  if (fault == 2) lengths.back() = world.flip() ? 0 : levels + 1;
-  const bool with_lengths = builder.config.variable_length != 0 || fault == 2 || world.flip();
-  Pairs pairs{Array<int32_t>(std::move(codes)), {}, {}, {}, count};
-  if (with_lengths) pairs.lengths = Array<int32_t>(std::move(lengths));
-  std::vector<int64_t> ids, priorities;
-  for (int32_t i = 0; i < count; ++i) {
-    ids.push_back(world.one_in(8) ? world.strange() : world.in(0, 40));
-    priorities.push_back(world.one_in(8) ? world.strange() : world.in(-1, 1));
-  }
-  const bool with_ids = builder.ids < 0 ? world.flip() : (builder.ids != 0) != (fault == 5 && count > 0);
-  if (with_ids) pairs.ids = Array<int64_t>(std::move(ids));
-  if (world.flip()) pairs.priorities = Array<int64_t>(std::move(priorities));
-  return pairs;
-}
-
-struct Names {
-  Array<char> bytes;
-  Array<int64_t> offsets;
-};
-
-Names draw_names(World& world, int64_t count) {
-  std::vector<char> bytes(3, '#');  // names may begin anywhere
-  std::vector<int64_t> offsets{world.in(0, 3)};
-  for (int64_t i = 0; i < count; ++i) {
-    const int32_t length = world.in(0, 9);
-    for (int32_t k = 0; k < length; ++k) bytes.push_back(static_cast<char>(world.in(-128, 127)));
-    offsets.push_back(static_cast<int64_t>(offsets.back()) + length);
-  }
-  return {Array<char>(std::move(bytes)), Array<int64_t>(std::move(offsets))};
-}
-
 void add(World& world) {
   if (world.builders.empty()) create(world);
   if (world.builders.empty()) return;
   Builder& builder = world.any(world.builders);
   const int32_t fault = world.fault(6);
   const bool named = (builder.config.id_type == SIDBEAM_ID_STRING) != (fault == 3);
-  const Pairs pairs = draw_pairs(world, builder, fault);
+  const bool with_ids = builder.ids < 0 ? world.flip() : (builder.ids != 0) != (fault == 5);
+  const Pairs pairs = draw_pairs(world, shape_of(builder), with_ids, fault);
   world.expected.fails_if(fault != 0 && !(fault == 5 && (builder.ids < 0 || named)), SIDBEAM_INVALID_ARGUMENT);
   if (builder.closed == Builder::kClosed) world.expected.fails(SIDBEAM_BAD_STATE);
   if (builder.closed == Builder::kUnknown) world.expected.may_fail(SIDBEAM_BAD_STATE);

@@ -6,6 +6,8 @@
 
 namespace fuzz::abi {
 
+// A builder's, and a compaction's.
+int32_t check_progress(void* context, int32_t phase, int64_t done, int64_t total);
 void draw_builder_config(World& world, Builder& builder);
 // Puts one thing wrong, for `fault` in 1 .. 8; the caller handles any other fault, and expects the same refusal.
 void spoil_builder_config(World& world, int32_t fault, sidbeam_builder_config& config, std::vector<int32_t>& codes);

@@ -5,56 +5,23 @@
 #include <string_view>
 
 #include "caps.h"
+#include "catalogs.h"
 #include "operations.h"
+#include "pairs.h"
 
 namespace fuzz::abi {
 namespace {
 
 constexpr size_t kMostFilters = 6, kMostRuled = 4;
 
-// An item list in memory of exactly its size.
-struct DrawnItems {
-  Array<int64_t> numbers, offsets;
-  Array<char> names;
-  sidbeam_item_list list = SIDBEAM_ITEM_LIST_INIT;
-};
+}  // namespace
 
-// Items of an index, some of which there are not. `fault` 1 .. 4 puts something wrong.
-DrawnItems draw_items(World& world, const sidbeam_index_info& info, int32_t fault) {
-  DrawnItems drawn;
-  sidbeam_item_list& list = drawn.list;
-  list.by = world.in(SIDBEAM_ITEMS_BY_ID, SIDBEAM_ITEMS_BY_ROW);
-  list.count = fault == 0 ? world.in(0, 12) : world.in(1, 4);
-  const bool named = list.by == SIDBEAM_ITEMS_BY_ID && info.id_type == SIDBEAM_ID_STRING;
-  std::vector<int64_t> numbers, offsets{0};
-  std::vector<char> names;
-  for (int64_t i = 0; i < list.count; ++i) {
-    numbers.push_back(world.one_in(6) ? world.strange() : world.in(0, 40));
-    for (int32_t k = world.in(0, 5); k > 0; --k) names.push_back(static_cast<char>(world.in(-128, 127)));
-    offsets.push_back(std::ssize(names));
-  }
-  if (fault == 1 && named) offsets.back() = -1;
-  drawn.numbers = Array<int64_t>(std::move(numbers));
-  drawn.offsets = Array<int64_t>(std::move(offsets));
-  drawn.names = Array<char>(std::move(names));
-  if (named != (fault == 2)) {
-    list.names = drawn.names.get();
-    list.offsets = drawn.offsets.get();
-  } else {
-    list.numbers = drawn.numbers.get();
-  }
-  if (fault == 1 && !named) list.numbers = nullptr;
-  if (fault == 3) list.by = world.flip() ? -1 : 2;
-  if (fault == 4) list.count = -1;
-  world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
-  return drawn;
+void keep_filter(World& world, World::Filter filter) {
+  if (world.filters.size() >= kMostFilters) return ABI(filter_release)(filter.handle);
+  world.filters.push_back(std::move(filter));
 }
 
-void keep_filter(World& world, sidbeam_filter* filter, const World::Filter& like) {
-  if (world.filters.size() >= kMostFilters) return ABI(filter_release)(filter);
-  world.filters.push_back(like);
-  world.filters.back().handle = filter;
-}
+namespace {
 
 void filter_items(World& world) {
   if (world.indexes.empty()) return;
@@ -69,7 +36,7 @@ void filter_items(World& world) {
     return ABI(filter_from_items)(fault == 5 ? nullptr : index.handle, fault == 6 ? nullptr : argument.get(),
                                   world.flip() ? unknown.get() : nullptr, fault == 7 ? nullptr : out.get(), err);
   });
-  if (status == SIDBEAM_OK) keep_filter(world, *out, {nullptr, index.facts, index.handle, false});
+  if (status == SIDBEAM_OK) keep_filter(world, {*out, index.facts, index.handle, false});
 }
 
 void filter_rows(World& world) {
@@ -98,7 +65,7 @@ void filter_rows(World& world) {
     return ABI(filter_from_rows)(fault == 4 ? nullptr : index.handle, argument.get(), fault == 5 ? nullptr : out.get(),
                                  err);
   });
-  if (status == SIDBEAM_OK) keep_filter(world, *out, {nullptr, index.facts, index.handle, false});
+  if (status == SIDBEAM_OK) keep_filter(world, {*out, index.facts, index.handle, false});
 }
 
 // Attributes as the random builder declares them, and one that it does not.
@@ -137,7 +104,7 @@ void filter_term(World& world) {
   const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
     return ABI(filter_from_term)(fault == 4 ? nullptr : index.handle, argument.get(), out.get(), err);
   });
-  if (status == SIDBEAM_OK) keep_filter(world, *out, {nullptr, index.facts, index.handle, true});
+  if (status == SIDBEAM_OK) keep_filter(world, {*out, index.facts, index.handle, true});
 }
 
 void filter_text(World& world) {
@@ -160,7 +127,7 @@ void filter_text(World& world) {
     return ABI(filter_parse)(fault == 1 ? nullptr : index.handle, fault == 2 ? nullptr : given.get(),
                              fault == 3 ? -1 : std::ssize(text), out.get(), err);
   });
-  if (status == SIDBEAM_OK) keep_filter(world, *out, {nullptr, index.facts, index.handle, true});
+  if (status == SIDBEAM_OK) keep_filter(world, {*out, index.facts, index.handle, true});
   if (world.filters.empty()) return;
   const World::Filter& asked = world.any(world.filters);
   const auto capacity = static_cast<size_t>(world.in(0, 30));
@@ -193,7 +160,7 @@ void combine(World& world) {
     return ABI(filter_combine)(op, fault == 3 ? nullptr : operands.data(), count, fault == 4 ? nullptr : out.get(),
                                err);
   });
-  if (status == SIDBEAM_OK) keep_filter(world, *out, {nullptr, first.facts, first.index, has_text});
+  if (status == SIDBEAM_OK) keep_filter(world, {*out, first.facts, first.index, has_text});
 }
 
 void update(World& world) {
@@ -212,7 +179,7 @@ void update(World& world) {
     return ABI(filter_update)(fault == 5 ? nullptr : filter.handle, argument.get(),
                               fault == 6 ? nullptr : allowed.get(), unknown.get(), out.get(), err);
   });
-  if (status == SIDBEAM_OK) keep_filter(world, *out, {nullptr, filter.facts, filter.index, false});
+  if (status == SIDBEAM_OK) keep_filter(world, {*out, filter.facts, filter.index, false});
 }
 
 void describe_filter(World& world) {

@@ -15,6 +15,7 @@ std::span<const Operation> runtime_operations();
 std::span<const Operation> builder_operations();
 std::span<const Operation> index_operations();
 std::span<const Operation> filter_operations();
+std::span<const Operation> catalog_operations();
 std::span<const Operation> session_operations();
 std::span<const Operation> stateless_operations();
 std::span<const Operation> disc_operations();

@@ -178,6 +178,8 @@ void judge_strategy(const sidbeam_session_config& config, const sidbeam_index_in
   answers.fails_if(config.mode == SIDBEAM_MODE_STOCHASTIC && config.strategy > SIDBEAM_STRATEGY_SORTED,
                    SIDBEAM_INVALID_ARGUMENT);
   answers.fails_if(free_levels && info.variable_length != 0, SIDBEAM_UNSUPPORTED);
+  // Only the trie knows what came and went in a live catalogue.
+  if (info.version != 0 && config.strategy != SIDBEAM_STRATEGY_TRIE) answers.may_fail(SIDBEAM_UNSUPPORTED);
   answers.fails_if((kNeeded[config.strategy] & ~info.kinds) != 0, SIDBEAM_MISSING_SECTION);
 }
 

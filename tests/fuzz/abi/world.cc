@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 namespace fuzz::abi {
 namespace {
@@ -32,6 +33,7 @@ World::~World() {
   FUZZ_CHECK(allocator.held() == 0);
   for (const Lent& one : lent) FUZZ_CHECK(one.returns == (one.lent ? 1 : 0));
   for (const std::string& path : written) std::remove(path.c_str());
+  if (stored != kNone) std::filesystem::remove_all(catalog_folder());
 }
 
 bool World::drop_any() {
@@ -45,7 +47,8 @@ bool World::drop_any() {
     return true;
   };
   const size_t count = runtimes.size() + builders.size() + indexes.size() + constraints.size() + sessions.size() +
-                       sets.size() + plans.size() + discs.size() + rigs.size() + filters.size() + ruled.size();
+                       sets.size() + plans.size() + discs.size() + rigs.size() + filters.size() + ruled.size() +
+                       catalogs.size();
   if (count == 0) return false;
   auto at = static_cast<size_t>(in(0, static_cast<int32_t>(count) - 1));
   if (at < rigs.size()) {
@@ -106,6 +109,13 @@ bool World::drop_any() {
              ruled,
              [](const auto& one) {
                ABI(constraint_release)
+               (one.handle);
+             },
+             at) ||
+         drop(
+             catalogs,
+             [](const Catalog& one) {
+               ABI(catalog_close)
                (one.handle);
              },
              at) ||

@@ -96,6 +96,13 @@ class World {
     const sidbeam_index* index = nullptr;
     bool has_text = false;
   };
+  // A live catalogue, and what all its versions share.
+  struct Catalog {
+    sidbeam_catalog* handle = nullptr;
+    Facts facts;
+    bool in_folder = false, follows = false;
+    int64_t newest = 1;  // that was seen of it
+  };
 
   World(const uint8_t* data, size_t size);
   World(const World&) = delete;
@@ -138,12 +145,16 @@ class World {
   std::vector<std::unique_ptr<Session>> sessions;
   std::vector<ConstraintSet> sets;
   std::vector<sidbeam_plan*> plans;
+  std::vector<Catalog> catalogs;
+  // Whether there is a catalogue in catalog_folder().
+  enum { kNone, kUnknown, kStored } stored = kNone;
   std::vector<Disc> discs;
   std::vector<std::unique_ptr<Rig>> rigs;
   std::list<Lent> lent;
   std::vector<std::string> written;  // files that should be there
   std::vector<sidbeam_state> states{0, -1};
   const std::string& folder() const;
+  std::string catalog_folder() const { return folder() + "/catalogue"; }
 
   std::vector<Guarded*> outputs;  // of the next call
 

@@ -88,11 +88,13 @@ flatbuffers::Offset<format::IndexHeader> build(flatbuffers::FlatBufferBuilder& f
   const auto section_list = fbb.CreateVector(sections);
   const auto metadata_list = fbb.CreateVector(metadata);
   const auto attributes = build_attributes(fbb, file);
-  return format::CreateIndexHeader(fbb, file.sids, file.items, file.merged_pairs, file.collisions,
-                                   file.max_items_per_sid, file.variable_length, file.shortest, file.longest,
-                                   static_cast<format::IdType>(file.id_type), file.fingerprint_low,
-                                   file.fingerprint_high, codebook, file.file_bytes, level_list, section_list,
-                                   metadata_list, file.tail_level, file.hash_seed, file.own_hash_seed, attributes);
+  flatbuffers::Offset<format::Priorities> priorities;
+  if (file.priorities) priorities = format::CreatePriorities(fbb, file.priorities->least, file.priorities->greatest);
+  return format::CreateIndexHeader(
+      fbb, file.sids, file.items, file.merged_pairs, file.collisions, file.max_items_per_sid, file.variable_length,
+      file.shortest, file.longest, static_cast<format::IdType>(file.id_type), file.fingerprint_low,
+      file.fingerprint_high, codebook, file.file_bytes, level_list, section_list, metadata_list, file.tail_level,
+      file.hash_seed, file.own_hash_seed, attributes, priorities);
 }
 
 std::vector<uint8_t> header_of(const IndexFile& file) {
@@ -164,6 +166,7 @@ std::optional<IndexFile> parse(const uint8_t* data, size_t size) {
   file.file_bytes = from.file_bytes();
   read_lists(from, data, size, file);
   if (from.attributes() != nullptr) read_attributes(*from.attributes(), file);
+  if (from.priorities() != nullptr) file.priorities = {from.priorities()->least(), from.priorities()->greatest()};
   return file;
 }
 

@@ -37,6 +37,10 @@ struct FileAttribute {
   float least_number = 0, greatest_number = 0;
 };
 
+struct FilePriorities {
+  int64_t least = 0, greatest = 0;
+};
+
 struct IndexFile {
   uint32_t major = 1, minor = 2;
   uint64_t sids = 1, items = 1, merged_pairs = 0, collisions = 0, max_items_per_sid = 1;
@@ -53,6 +57,7 @@ struct IndexFile {
   std::vector<std::pair<std::string, std::string>> metadata;
   std::vector<FileAttribute> attributes;
   uint64_t digest_low = 0, digest_high = 0;  // of the attributes
+  std::optional<FilePriorities> priorities;
 
   FileSection* find(uint16_t kind, int level);
   const FileSection* find(uint16_t kind, int level) const { return const_cast<IndexFile*>(this)->find(kind, level); }

@@ -137,6 +137,17 @@ void change_attribute(IndexFile& file, Random& random) {
   }
 }
 
+// Ranges of every width, the whole of it too.
+void change_priorities(IndexFile& file, Random& random) {
+  if (file.priorities && random.one_in(4)) return file.priorities.reset();
+  if (!file.priorities) file.priorities.emplace();
+  FilePriorities& range = *file.priorities;
+  change(random.one_in(2) ? range.least : range.greatest, random);
+  if (random.one_in(2))
+    range.greatest = static_cast<int64_t>(static_cast<uint64_t>(range.least) +
+                                          (random.one_in(2) ? random.skewed(64) : uint64_t{1} << random.below(64)));
+}
+
 void change_section(IndexFile& file, Random& random) {
   if (file.sections.empty()) return;
   FileSection& section = random.pick(file.sections);
@@ -246,7 +257,7 @@ void change_depth(IndexFile& file, Random& random) {
 }  // namespace
 
 void mutate_header(IndexFile& file, Random& random) {
-  const uint64_t what = random.below(18);
+  const uint64_t what = random.below(19);
   if (what < 4) change_level(file, random);
   if (what >= 4 && what < 7) change_count(file, random);
   if (what >= 7 && what < 10) change_section(file, random);
@@ -254,7 +265,8 @@ void mutate_header(IndexFile& file, Random& random) {
   if (what == 13) change_texts(file, random);
   if (what == 14) change_depth(file, random);
   if (what == 15) change(random.one_in(2) ? file.major : file.minor, random);
-  if (what >= 16) change_attribute(file, random);
+  if (what == 16 || what == 17) change_attribute(file, random);
+  if (what == 18) change_priorities(file, random);
   if (what < 7 || what == 14 || what >= 16) {
     IndexFile agreeing = file;
     if (!random.one_in(4) && conform(agreeing, random)) file = std::move(agreeing);

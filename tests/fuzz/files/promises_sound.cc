@@ -76,6 +76,16 @@ void check_prefix(const sidbeam_index* index, const sidbeam_index_info& info, co
   FUZZ_CHECK(count + end <= info.max_children[length]);
 }
 
+// Where priorities are kept, those of a SID have the highest first.
+void check_priorities(const sidbeam_index* index, int64_t lo, int64_t hi) {
+  int64_t before = INT64_MAX, priority = 0;
+  for (int64_t row = lo; row < hi; ++row, before = priority) {
+    const sidbeam_status status = sidbeam_index_item_priority(index, row, &priority, nullptr);
+    if (status == SIDBEAM_MISSING_SECTION) return;
+    FUZZ_CHECK(status == SIDBEAM_OK && priority <= before);
+  }
+}
+
 void check_items(const sidbeam_index* index, const sidbeam_index_info& info) {
   int64_t next = 0, collisions = 0, most = 0;
   for (int64_t ordinal = 0; ordinal < info.sids; ++ordinal) {
@@ -85,6 +95,7 @@ void check_items(const sidbeam_index* index, const sidbeam_index_info& info) {
     next = hi;
     collisions += hi - lo > 1;
     most = std::max(most, hi - lo);
+    check_priorities(index, lo, hi);
     for (int64_t row = lo; row < hi; ++row) {
       int64_t id = 0, bytes = 0, found = -1, owner = -1;
       const char* name = nullptr;

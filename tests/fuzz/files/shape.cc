@@ -40,6 +40,7 @@ class Wants {
       want(SectionKind::Columns, l, code(symbols(l)), file_.sids);
     if (kinds.hash) want_hash();
     want_items();
+    want_priorities();
     return std::move(list_);
   }
 
@@ -109,6 +110,13 @@ class Wants {
     } else {
       want(SectionKind::ItemIds, -1, file_.id_type == 0 ? Encoding::I64 : Encoding::U64, file_.items);
     }
+  }
+
+  void want_priorities() {
+    if (!file_.priorities || file_.priorities->least == file_.priorities->greatest) return;
+    const uint64_t most =
+        static_cast<uint64_t>(file_.priorities->greatest) - static_cast<uint64_t>(file_.priorities->least);
+    want(SectionKind::ItemPriorities, -1, most <= 0xffff ? Encoding::U16 : position(most), file_.items, false);
   }
 
   const IndexFile& file_;

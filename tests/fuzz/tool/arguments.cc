@@ -10,6 +10,8 @@
 #include "../draft_specimens.h"
 #include "catalogues.h"
 #include "command.h"
+#include "drawing.h"
+#include "live.h"
 
 namespace fuzz {
 namespace {
@@ -18,10 +20,6 @@ std::string some_codes(Random& random) {
   std::string text;
   for (uint64_t i = random.below(5); i > 0; --i) text += (text.empty() ? "" : ",") + std::to_string(random.skewed(5));
   return text;
-}
-
-void add(Arguments& arguments, std::initializer_list<std::string> more) {
-  arguments.insert(arguments.end(), more.begin(), more.end());
 }
 
 // A row a level, as the index's levels and codes ask for, or nearly.
@@ -220,11 +218,14 @@ Arguments run(const Room& room, const std::string& index, const Arguments& what,
   return arguments;
 }
 
-// As --format names what a file of each form is; auto for what is no catalogue.
-constexpr const char* kFormatOf[kForms] = {"lcrec", "jsonl", "csv",  "npy",  "raw",     "xllm", "auto",
-                                           "auto",  "auto",  "auto", "auto", "records", "npz"};
+}  // namespace
 
-// How a file's fields are codes, where it does not say so itself.
+const char* format_of(Form form) {
+  static constexpr const char* kFormats[kForms] = {"lcrec", "jsonl", "csv",  "npy",  "raw",     "xllm", "auto",
+                                                   "auto",  "auto",  "auto", "auto", "records", "npz",  "auto"};
+  return kFormats[static_cast<size_t>(form)];
+}
+
 void add_reading(Arguments& arguments, Form form, Random& random) {
   const std::string patterns[] = {"<a_*> <b_*> <c_*>", "<s{level}_*>", "<a_*> <b_*>", "*", "C*", "<a_*", "\\*_*", ""};
   const std::string quotes[] = {"auto", "rfc4180", "text"};
@@ -239,6 +240,8 @@ void add_reading(Arguments& arguments, Form form, Random& random) {
   if (random.one_in(form == Form::kCsv ? 2 : 32)) add(arguments, {"--quotes", random.pick(quotes)});
 }
 
+namespace {
+
 void add_loss(Arguments& arguments, Random& random) {
   if (random.one_in(3)) add(arguments, {"--allow-attribute-loss"});
 }
@@ -249,14 +252,12 @@ void add_import(Arguments& arguments, Form form, Random& random) {
   const std::string kinds[] = {"trie", "compact", "sorted", "hash", "trie,sorted,hash", "compact,hash"};
   // Half of them as the file needs it, since what is refused for its options reaches no reader.
   if (random.one_in(2)) {
-    if (form == Form::kRaw || form == Form::kXllm || random.one_in(2))
-      add(arguments, {"--format", kFormatOf[static_cast<size_t>(form)]});
+    if (form == Form::kRaw || form == Form::kXllm || random.one_in(2)) add(arguments, {"--format", format_of(form)});
     if (form == Form::kRaw) add(arguments, {"--levels", "3"});
     if (random.one_in(2)) add(arguments, {"--variable-length"});
     return add(arguments, {"--threads", "1"});
   }
-  if (!random.one_in(4))
-    add(arguments, {"--format", random.one_in(8) ? random.pick(formats) : kFormatOf[static_cast<size_t>(form)]});
+  if (!random.one_in(4)) add(arguments, {"--format", random.one_in(8) ? random.pick(formats) : format_of(form)});
   add_reading(arguments, form, random);
   if (form == Form::kRaw || random.one_in(4)) add(arguments, {"--levels", std::to_string(1 + random.below(4))});
   if (random.one_in(3)) add(arguments, {"--variable-length"});
@@ -264,6 +265,8 @@ void add_import(Arguments& arguments, Form form, Random& random) {
   if (form == Form::kCsv && random.one_in(2)) add(arguments, {"--sid-columns", random.one_in(2) ? "c0,c1,c2" : "sid"});
   if (random.one_in(8)) add(arguments, {"--priority-column", "priority"});
   if (random.one_in(8)) add(arguments, {"--item-column", "item"});
+  if (random.one_in(8)) add(arguments, {"--attributes", random.one_in(2) ? "price" : "price,region:string"});
+  if (random.one_in(4)) add(arguments, {"--keep-priorities"});
   if (random.one_in(4)) add(arguments, {"--collisions", random.one_in(2) ? "error" : "first"});
   if (random.one_in(8)) add(arguments, {"--memory-limit", random.one_in(2) ? "64K" : "1G"});
   add(arguments, {"--threads", random.one_in(8) ? "2" : "1"});
@@ -330,6 +333,14 @@ Arguments on_index(const Room& room, const std::string& name, uint8_t choice, Ra
       if (random.one_in(3)) add(what, {"--offsets", random.one_in(2) ? "0,4,8" : some_codes(random)});
       return run(room, index, what, random);
     }
+    case 8:
+      return create_live(room, index, random);
+    case 9: {
+      const std::string other = some_index(room, random);
+      Arguments what = random.one_in(2) ? Arguments{"diff", index, other} : Arguments{"diff", other, index};
+      if (random.one_in(2)) add(what, {"--list", "3"});
+      return what;
+    }
     default: {
       Arguments what = {"convert", index, "--output-dir", out, "--dense-levels", random.one_in(2) ? "1" : "2"};
       add_loss(what, random);
@@ -352,18 +363,22 @@ Arguments on_catalogue(const Room& room, const std::string& file, uint8_t form, 
   Arguments what;
   switch (as) {
     case Form::kLogits:
-      return choice % 2 == 0 ? decode(room, room.sound.index, path, random) : sample(room.sound.index, path, random);
+      return choice % 2 == 0 ? decode(room, some_index(room, random), path, random)
+                             : sample(some_index(room, random), path, random);
     case Form::kHidden:
       return draft(room.sound.head, room.sound.index_of_head, path, random);
     case Form::kPrompts:
       what = {"--input", path};
       if (choice % 4 == 0) add(what, {"--head", room.sound.head_of_model, "--placeholders", "9,10,11"});
-      return run(room, room.sound.index, what, random);
+      return run(room, some_index(room, random), what, random);
     case Form::kMap:
       what = {"--map", path};
       add_prompt(what, random);
       return run(room, room.sound.index, what, random);
+    case Form::kOperations:
+      return operate_live(room, random);
     case Form::kIds:
+      if (choice % 4 == 3) return remove_from_live(room, path, random);
       what = {choice % 4 == 0 ? "plan" : "build", "--input", room.sound.rows, "--ids", path};
       if (choice % 4 != 0) add(what, {"--output", out});
       add_import(what, Form::kNpy, random);
@@ -371,9 +386,12 @@ Arguments on_catalogue(const Room& room, const std::string& file, uint8_t form, 
     default:
       break;
   }
-  if (choice % 16 == 15) return estimate(random);  // this one, and the next, read no file
+  if (choice % 8 == 6) return add_to_live(room, path, as, random);
+  if (choice % 8 == 5) return any_live(room, random);  // this one, and the next two, read no file
+  if (choice % 16 == 15) return estimate(random);
   if (choice % 8 == 7) return synth(room, random);
   what = choice % 4 == 0 ? Arguments{"plan", "--input", path} : Arguments{"build", "--input", path, "--output", out};
+  if (choice % 8 == 2) what = create_live_of(room, path);
   add_import(what, as, random);
   if (choice % 4 != 0 && random.one_in(4))
     add(what, {"--metadata", "key=\x1b]0;value\x07", "--codebook", "line\nsidbeam: forged"});
@@ -414,7 +432,7 @@ Arguments any_arguments(const Room& room, const std::string& file, Random& rando
                                 room.scratch.path(kOutput)};
   if (random.one_in(6)) return estimate(random);
   const std::string& command = random.one_in(8) ? random.pick(others) : random.pick(command_names());
-  Arguments arguments = {command};
+  Arguments arguments = words_of_command(command);
   if (!random.one_in(4)) arguments.push_back(random.one_in(2) ? "" : room.scratch.path(file));
   for (uint64_t i = random.below(6); i > 0; --i) {
     arguments.push_back(random.pick(option_names(random.one_in(2) ? random.pick(command_names()) : command)));

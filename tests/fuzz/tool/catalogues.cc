@@ -44,6 +44,9 @@ const std::string kFragments[] = {"\"",
                                   "\"priority\"",
                                   "{\"tokens\": [1]}\n",
                                   "{\"history\": [\"0\"]}\n",
+                                  "{\"publish\": true}\n",
+                                  "{\"remove\": [1]}\n",
+                                  "{\"add\": {\"item\": 3, \"sid\": [1, 1, 1]}}\n",
                                   "\"history\": [2]",
                                   "[0,1,2,3]",
                                   "item,sid\n",
@@ -282,6 +285,11 @@ std::vector<CatalogueFile> catalogue_files() {
       {Form::kRecords, bytes_of_text("[{\"item\": 1, \"sid\": [[3, 1], [2, 0]]}, {\"item\": 2, \"sid\": [[3, 2]]}]")},
       {Form::kNpz, npz_bytes({{"sid.npy", npy_bytes("<i4", "(6, 3)", codes.data(), codes.size() * sizeof(int32_t))},
                               {"item.npy", npy_bytes("<i8", "(6,)", ids, sizeof ids)}})},
+      {Form::kOperations,
+       bytes_of_text("{\"add\": {\"item\": 17, \"sid\": [3, 1, 2], \"priority\": 5}}\n{\"publish\": true}\n"
+                     "{\"remove\": [17, 0]}\n{\"discard\": true}\n{\"remove\": 1}\n{\"publish\": true}\n")},
+      {Form::kOperations,
+       bytes_of_text("{\"add\": [{\"item\": 0, \"sid\": [[0, 0, 0], [3, 3, 3]]}]}\n\n{\"publish\": true}")},
       {Form::kNpz, npz_bytes({{"arr_0.npy", npy_bytes("<i8", "(3, 2)", wide, sizeof wide)}})},
   };
 }

@@ -1,5 +1,5 @@
-// Catalogue files of every format that `sidbeam build` reads, ids, logits, and what is asked of a model: the first
-// ones, and changes to any.
+// Catalogue files of every format that `sidbeam build` reads, ids, logits, what is asked of a model, and operations on a
+// live catalogue: the first ones, and changes to any.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,9 +25,10 @@ enum class Form : uint8_t {
   kPrompts,
   kMap,
   kRecords,
-  kNpz
+  kNpz,
+  kOperations
 };
-constexpr int kForms = 13;
+constexpr int kForms = 14;
 
 // A small one of each form, some of several.
 struct CatalogueFile {

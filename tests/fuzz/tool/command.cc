@@ -84,6 +84,21 @@ bool asks_for_help(const std::vector<std::string>& arguments) {
   return given(arguments, "--help") || given(arguments, "-h") || given(arguments, "--version");
 }
 
+// "catalog add" is a command too.
+std::string command_of(const std::vector<std::string>& arguments) {
+  const bool has_more = arguments.size() > 1 && arguments[0] == "catalog";
+  return has_more ? arguments[0] + " " + arguments[1] : arguments[0];
+}
+
+// One document, or one a line where versions are reported as they come.
+bool is_json(const std::string& text, const std::string& command) {
+  if (command != "catalog follow" && command != "catalog publish") return nlohmann::json::accept(text);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (!nlohmann::json::accept(line)) return false;
+  return true;
+}
+
 void check_output(const Ran& ran, const std::vector<std::string>& arguments) {
   const auto lines = std::count(ran.err.begin(), ran.err.end(), '\n');
   FUZZ_CHECK(ran.status >= 0 && ran.status <= 2);
@@ -92,7 +107,7 @@ void check_output(const Ran& ran, const std::vector<std::string>& arguments) {
   check_printable(ran.err);
   if (asks_for_help(arguments)) return;
   if (!given(arguments, "--json")) return check_printable(ran.out);
-  if (ran.status == 0) FUZZ_CHECK(nlohmann::json::accept(ran.out));
+  if (ran.status == 0) FUZZ_CHECK(is_json(ran.out, command_of(arguments)));
 }
 
 std::vector<std::string> words_of(const std::string& text, const std::string& pattern) {
@@ -112,35 +127,60 @@ std::map<std::string, uint64_t>& reached() {
 
 }  // namespace
 
-Ran run_command(std::vector<std::string> arguments) {
+Ran run_command(std::vector<std::string> arguments, const std::string& input) {
   Ran ran{};
+  const std::string command = arguments.empty() ? "" : command_of(arguments);
   const bool traced = std::getenv("FUZZ_TRACE") != nullptr;  // for whoever looks at what was found
   for (size_t i = 0; i < arguments.size() && traced; ++i) std::fprintf(stderr, "'%s' ", arguments[i].c_str());
   {
     const Signals signals;
     Caught out(stdout, std::cout), err(stderr, std::cerr);
+    std::istringstream in(input);
+    std::streambuf* const before = std::cin.rdbuf(in.rdbuf());
+    std::cin.clear();
     arguments.insert(arguments.begin(), "sidbeam");
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
     ran.status = sidbeam_main(static_cast<int>(arguments.size()), argv.data());
+    std::cin.rdbuf(before);
     ran.err = err.take();
     ran.out = out.take();
   }
   if (traced) std::fprintf(stderr, "-> %d\n%s%s", ran.status, ran.out.c_str(), ran.err.c_str());
+  arguments.erase(arguments.begin());
   check_output(ran, arguments);
-  if (ran.status == 0 && arguments.size() > 1 && !asks_for_help(arguments)) ++reached()[arguments[1]];
+  if (ran.status == 0 && !asks_for_help(arguments)) ++reached()[command];
   return ran;
 }
 
+namespace {
+
 // From the message for a command that there is not.
+std::vector<std::string> names_after(std::vector<std::string> arguments) {
+  arguments.emplace_back("bu");
+  const std::string says = run_command(arguments).err, before = "expected a command: ";
+  const size_t begin = says.find(before) + before.size();
+  return words_of(says.substr(begin, says.find('\n') - begin), "[a-z]+");
+}
+
+}  // namespace
+
 const std::vector<std::string>& command_names() {
   static const std::vector<std::string> names = [] {
-    const std::string says = run_command({"bu"}).err, before = "expected a command: ";
-    const size_t begin = says.find(before) + before.size();
-    return words_of(says.substr(begin, says.find('\n') - begin), "[a-z]+");
+    std::vector<std::string> all;
+    for (const std::string& name : names_after({}))
+      if (name != "catalog") all.push_back(name);
+    for (const std::string& name : names_after({"catalog"})) all.push_back("catalog " + name);
+    return all;
   }();
   return names;
+}
+
+std::vector<std::string> words_of_command(const std::string& command) {
+  const size_t space = command.find(' ');
+  if (space == command.npos) return {command};
+  return {command.substr(0, space), command.substr(space + 1)};
 }
 
 const std::vector<std::string>& option_names(const std::string& command) {
@@ -149,7 +189,9 @@ const std::vector<std::string>& option_names(const std::string& command) {
   if (names.empty()) {
     const std::vector<std::string>& all = command_names();
     const bool exists = std::find(all.begin(), all.end(), command) != all.end();
-    names = exists ? words_of(run_command({command, "--help"}).out, "--[a-z]+(-[a-z]+)*") : names;
+    std::vector<std::string> asking = words_of_command(command);
+    asking.emplace_back("--help");
+    names = exists ? words_of(run_command(asking).out, "--[a-z]+(-[a-z]+)*") : names;
     std::sort(names.begin(), names.end());  // a line may name others
     names.erase(std::unique(names.begin(), names.end()), names.end());
     names.insert(names.end(), {"--help", "--", "-x"});
@@ -159,7 +201,7 @@ const std::vector<std::string>& option_names(const std::string& command) {
 
 void count_options(const std::vector<std::string>& arguments) {
   for (const std::string& argument : arguments)
-    if (argument.rfind("--", 0) == 0) ++reached()[arguments[0] + " " + argument];
+    if (argument.rfind("--", 0) == 0) ++reached()[command_of(arguments) + " " + argument];
 }
 
 void require_every_command() {

@@ -28,6 +28,32 @@ std::vector<uint8_t> index_for_head() {
   return bytes_of(catalogue);
 }
 
+std::string make_live(const Scratch& folder, const std::string& base) {
+  const std::string path = folder.path("live");
+  const int32_t codes[] = {0, 1, 2, 3, 3, 3, 1, 0, 1};
+  const int64_t ids[] = {7, 7, 0};
+  sidbeam_pairs pairs = SIDBEAM_PAIRS_INIT;
+  pairs.codes = codes;
+  pairs.ids = ids;
+  pairs.count = 3;
+  sidbeam_item_list gone = SIDBEAM_ITEM_LIST_INIT;
+  gone.numbers = ids + 2;
+  gone.count = 1;
+  sidbeam_catalog_config config = SIDBEAM_CATALOG_CONFIG_INIT;
+  sidbeam_index* index = nullptr;
+  sidbeam_catalog* catalog = nullptr;
+  const auto done = [](sidbeam_status status) { FUZZ_CHECK(status == SIDBEAM_OK); };
+  done(sidbeam_index_open(runtime(), base.c_str(), nullptr, &index, nullptr));
+  done(sidbeam_catalog_create(index, path.c_str(), &config, &catalog, nullptr));
+  done(sidbeam_catalog_add(catalog, &pairs, nullptr));
+  done(sidbeam_catalog_publish(catalog, nullptr, nullptr));
+  done(sidbeam_catalog_remove(catalog, &gone, nullptr, nullptr));
+  done(sidbeam_catalog_publish(catalog, nullptr, nullptr));
+  sidbeam_catalog_close(catalog);
+  sidbeam_index_release(index);
+  return path;
+}
+
 // Of two requests: [requests, L + 1, D].
 std::vector<uint8_t> some_hidden_states() {
   std::vector<float> states(size_t{2} * 4 * kDraftHidden);
@@ -40,6 +66,7 @@ std::vector<uint8_t> some_hidden_states() {
 Sound::Sound()
     : index(folder_.write("sound.sidx", specimens()[kEveryKind])),
       rows(folder_.write("rows.npy", some_rows())),
+      live(make_live(folder_, index)),
       model(folder_.make_folder("model")),
       head_of_model(folder_.path("model.sdraft")),
       head(folder_.path("head.sdraft")),

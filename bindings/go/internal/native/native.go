@@ -38,19 +38,19 @@ typedef long long swig_type_8;
 typedef _goslice_ swig_type_9;
 typedef _goslice_ swig_type_10;
 typedef _goslice_ swig_type_11;
-typedef long long swig_type_12;
-typedef _gostring_ swig_type_13;
-typedef _gostring_ swig_type_14;
-typedef long long swig_type_15;
-typedef long long swig_type_16;
+typedef _goslice_ swig_type_12;
+typedef _goslice_ swig_type_13;
+typedef long long swig_type_14;
+typedef _gostring_ swig_type_15;
+typedef _gostring_ swig_type_16;
 typedef long long swig_type_17;
-typedef _goslice_ swig_type_18;
-typedef _goslice_ swig_type_19;
-typedef long long swig_type_20;
-typedef _gostring_ swig_type_21;
+typedef long long swig_type_18;
+typedef long long swig_type_19;
+typedef _goslice_ swig_type_20;
+typedef _goslice_ swig_type_21;
 typedef long long swig_type_22;
-typedef _goslice_ swig_type_23;
-typedef _goslice_ swig_type_24;
+typedef _gostring_ swig_type_23;
+typedef long long swig_type_24;
 typedef _goslice_ swig_type_25;
 typedef _goslice_ swig_type_26;
 typedef _goslice_ swig_type_27;
@@ -112,70 +112,70 @@ typedef _goslice_ swig_type_82;
 typedef _goslice_ swig_type_83;
 typedef _goslice_ swig_type_84;
 typedef _goslice_ swig_type_85;
-typedef _goslice_ swig_type_86;
+typedef long long swig_type_86;
 typedef _goslice_ swig_type_87;
-typedef long long swig_type_88;
-typedef _goslice_ swig_type_89;
+typedef _goslice_ swig_type_88;
+typedef _gostring_ swig_type_89;
 typedef _goslice_ swig_type_90;
-typedef _gostring_ swig_type_91;
-typedef _goslice_ swig_type_92;
+typedef _goslice_ swig_type_91;
+typedef long long swig_type_92;
 typedef _goslice_ swig_type_93;
-typedef long long swig_type_94;
+typedef _gostring_ swig_type_94;
 typedef _goslice_ swig_type_95;
-typedef _gostring_ swig_type_96;
+typedef _goslice_ swig_type_96;
 typedef _goslice_ swig_type_97;
 typedef _goslice_ swig_type_98;
 typedef _goslice_ swig_type_99;
 typedef _goslice_ swig_type_100;
 typedef _goslice_ swig_type_101;
-typedef _goslice_ swig_type_102;
+typedef _gostring_ swig_type_102;
 typedef _goslice_ swig_type_103;
-typedef _gostring_ swig_type_104;
+typedef long long swig_type_104;
 typedef _goslice_ swig_type_105;
-typedef long long swig_type_106;
-typedef _goslice_ swig_type_107;
+typedef _goslice_ swig_type_106;
+typedef long long swig_type_107;
 typedef _goslice_ swig_type_108;
-typedef long long swig_type_109;
+typedef _goslice_ swig_type_109;
 typedef _goslice_ swig_type_110;
 typedef _goslice_ swig_type_111;
-typedef _goslice_ swig_type_112;
+typedef long long swig_type_112;
 typedef _goslice_ swig_type_113;
-typedef long long swig_type_114;
+typedef _goslice_ swig_type_114;
 typedef _goslice_ swig_type_115;
 typedef _goslice_ swig_type_116;
-typedef _goslice_ swig_type_117;
+typedef long long swig_type_117;
 typedef _goslice_ swig_type_118;
-typedef long long swig_type_119;
+typedef _goslice_ swig_type_119;
 typedef _goslice_ swig_type_120;
 typedef _goslice_ swig_type_121;
 typedef _goslice_ swig_type_122;
 typedef _goslice_ swig_type_123;
 typedef _goslice_ swig_type_124;
-typedef _goslice_ swig_type_125;
+typedef long long swig_type_125;
 typedef _goslice_ swig_type_126;
-typedef long long swig_type_127;
+typedef _goslice_ swig_type_127;
 typedef _goslice_ swig_type_128;
 typedef _goslice_ swig_type_129;
 typedef _goslice_ swig_type_130;
 typedef _goslice_ swig_type_131;
-typedef _goslice_ swig_type_132;
+typedef long long swig_type_132;
 typedef _goslice_ swig_type_133;
-typedef long long swig_type_134;
+typedef _goslice_ swig_type_134;
 typedef _goslice_ swig_type_135;
 typedef _goslice_ swig_type_136;
-typedef _goslice_ swig_type_137;
-typedef _goslice_ swig_type_138;
+typedef long long swig_type_137;
+typedef long long swig_type_138;
 typedef long long swig_type_139;
-typedef long long swig_type_140;
-typedef long long swig_type_141;
+typedef _goslice_ swig_type_140;
+typedef _goslice_ swig_type_141;
 typedef _goslice_ swig_type_142;
 typedef _goslice_ swig_type_143;
-typedef _goslice_ swig_type_144;
+typedef _gostring_ swig_type_144;
 typedef _goslice_ swig_type_145;
 typedef _gostring_ swig_type_146;
-typedef _goslice_ swig_type_147;
-typedef _gostring_ swig_type_148;
-typedef long long swig_type_149;
+typedef long long swig_type_147;
+typedef _goslice_ swig_type_148;
+typedef _goslice_ swig_type_149;
 typedef _goslice_ swig_type_150;
 typedef _goslice_ swig_type_151;
 typedef _goslice_ swig_type_152;
@@ -184,61 +184,61 @@ typedef _goslice_ swig_type_154;
 typedef _goslice_ swig_type_155;
 typedef _goslice_ swig_type_156;
 typedef _goslice_ swig_type_157;
-typedef _goslice_ swig_type_158;
+typedef _gostring_ swig_type_158;
 typedef long long swig_type_159;
 typedef _goslice_ swig_type_160;
-typedef long long swig_type_161;
-typedef long long swig_type_162;
+typedef _goslice_ swig_type_161;
+typedef _goslice_ swig_type_162;
 typedef _goslice_ swig_type_163;
 typedef _goslice_ swig_type_164;
 typedef _goslice_ swig_type_165;
 typedef _goslice_ swig_type_166;
-typedef long long swig_type_167;
-typedef long long swig_type_168;
+typedef _goslice_ swig_type_167;
+typedef _goslice_ swig_type_168;
 typedef long long swig_type_169;
 typedef _goslice_ swig_type_170;
-typedef _goslice_ swig_type_171;
-typedef _goslice_ swig_type_172;
-typedef long long swig_type_173;
-typedef long long swig_type_174;
-typedef long long swig_type_175;
+typedef long long swig_type_171;
+typedef long long swig_type_172;
+typedef _goslice_ swig_type_173;
+typedef _goslice_ swig_type_174;
+typedef _goslice_ swig_type_175;
 typedef _goslice_ swig_type_176;
-typedef _goslice_ swig_type_177;
-typedef _goslice_ swig_type_178;
+typedef long long swig_type_177;
+typedef long long swig_type_178;
 typedef long long swig_type_179;
-typedef long long swig_type_180;
-typedef long long swig_type_181;
+typedef _goslice_ swig_type_180;
+typedef _goslice_ swig_type_181;
 typedef _goslice_ swig_type_182;
-typedef _goslice_ swig_type_183;
-typedef _goslice_ swig_type_184;
-typedef _goslice_ swig_type_185;
-typedef long long swig_type_186;
-typedef long long swig_type_187;
-typedef long long swig_type_188;
+typedef long long swig_type_183;
+typedef long long swig_type_184;
+typedef long long swig_type_185;
+typedef _goslice_ swig_type_186;
+typedef _goslice_ swig_type_187;
+typedef _goslice_ swig_type_188;
 typedef long long swig_type_189;
-typedef _goslice_ swig_type_190;
-typedef _goslice_ swig_type_191;
+typedef long long swig_type_190;
+typedef long long swig_type_191;
 typedef _goslice_ swig_type_192;
 typedef _goslice_ swig_type_193;
 typedef _goslice_ swig_type_194;
-typedef long long swig_type_195;
-typedef _goslice_ swig_type_196;
-typedef _goslice_ swig_type_197;
-typedef _goslice_ swig_type_198;
+typedef _goslice_ swig_type_195;
+typedef long long swig_type_196;
+typedef long long swig_type_197;
+typedef long long swig_type_198;
 typedef long long swig_type_199;
 typedef _goslice_ swig_type_200;
 typedef _goslice_ swig_type_201;
 typedef _goslice_ swig_type_202;
 typedef _goslice_ swig_type_203;
 typedef _goslice_ swig_type_204;
-typedef _goslice_ swig_type_205;
+typedef long long swig_type_205;
 typedef _goslice_ swig_type_206;
 typedef _goslice_ swig_type_207;
 typedef _goslice_ swig_type_208;
-typedef _goslice_ swig_type_209;
-typedef long long swig_type_210;
+typedef long long swig_type_209;
+typedef _goslice_ swig_type_210;
 typedef _goslice_ swig_type_211;
-typedef _gostring_ swig_type_212;
+typedef _goslice_ swig_type_212;
 typedef _goslice_ swig_type_213;
 typedef _goslice_ swig_type_214;
 typedef _goslice_ swig_type_215;
@@ -248,7 +248,7 @@ typedef _goslice_ swig_type_218;
 typedef _goslice_ swig_type_219;
 typedef long long swig_type_220;
 typedef _goslice_ swig_type_221;
-typedef _goslice_ swig_type_222;
+typedef _gostring_ swig_type_222;
 typedef _goslice_ swig_type_223;
 typedef _goslice_ swig_type_224;
 typedef _goslice_ swig_type_225;
@@ -256,10 +256,10 @@ typedef _goslice_ swig_type_226;
 typedef _goslice_ swig_type_227;
 typedef _goslice_ swig_type_228;
 typedef _goslice_ swig_type_229;
-typedef _goslice_ swig_type_230;
+typedef long long swig_type_230;
 typedef _goslice_ swig_type_231;
 typedef _goslice_ swig_type_232;
-typedef long long swig_type_233;
+typedef _goslice_ swig_type_233;
 typedef _goslice_ swig_type_234;
 typedef _goslice_ swig_type_235;
 typedef _goslice_ swig_type_236;
@@ -270,24 +270,24 @@ typedef _goslice_ swig_type_240;
 typedef _goslice_ swig_type_241;
 typedef _goslice_ swig_type_242;
 typedef _goslice_ swig_type_243;
-typedef _goslice_ swig_type_244;
+typedef long long swig_type_244;
 typedef _goslice_ swig_type_245;
 typedef _goslice_ swig_type_246;
-typedef _goslice_ swig_type_247;
-typedef _goslice_ swig_type_248;
-typedef _goslice_ swig_type_249;
-typedef _goslice_ swig_type_250;
+typedef _gostring_ swig_type_247;
+typedef long long swig_type_248;
+typedef long long swig_type_249;
+typedef long long swig_type_250;
 typedef _goslice_ swig_type_251;
-typedef long long swig_type_252;
+typedef _gostring_ swig_type_252;
 typedef long long swig_type_253;
-typedef _gostring_ swig_type_254;
+typedef long long swig_type_254;
 typedef long long swig_type_255;
 typedef _goslice_ swig_type_256;
 typedef _goslice_ swig_type_257;
 typedef _goslice_ swig_type_258;
-typedef _goslice_ swig_type_259;
+typedef long long swig_type_259;
 typedef _goslice_ swig_type_260;
-typedef long long swig_type_261;
+typedef _goslice_ swig_type_261;
 typedef _goslice_ swig_type_262;
 typedef _goslice_ swig_type_263;
 typedef _goslice_ swig_type_264;
@@ -300,104 +300,104 @@ typedef _goslice_ swig_type_270;
 typedef _goslice_ swig_type_271;
 typedef _goslice_ swig_type_272;
 typedef _goslice_ swig_type_273;
-typedef _goslice_ swig_type_274;
+typedef long long swig_type_274;
 typedef _goslice_ swig_type_275;
 typedef _goslice_ swig_type_276;
 typedef _goslice_ swig_type_277;
-typedef long long swig_type_278;
+typedef _goslice_ swig_type_278;
 typedef _goslice_ swig_type_279;
-typedef _goslice_ swig_type_280;
+typedef long long swig_type_280;
 typedef _goslice_ swig_type_281;
 typedef long long swig_type_282;
 typedef long long swig_type_283;
 typedef _goslice_ swig_type_284;
 typedef long long swig_type_285;
-typedef _goslice_ swig_type_286;
+typedef long long swig_type_286;
 typedef _goslice_ swig_type_287;
-typedef _goslice_ swig_type_288;
-typedef _goslice_ swig_type_289;
+typedef long long swig_type_288;
+typedef long long swig_type_289;
 typedef long long swig_type_290;
-typedef long long swig_type_291;
+typedef _goslice_ swig_type_291;
 typedef _goslice_ swig_type_292;
-typedef _goslice_ swig_type_293;
-typedef long long swig_type_294;
+typedef long long swig_type_293;
+typedef _goslice_ swig_type_294;
 typedef _goslice_ swig_type_295;
 typedef _goslice_ swig_type_296;
-typedef _goslice_ swig_type_297;
+typedef long long swig_type_297;
 typedef _goslice_ swig_type_298;
-typedef long long swig_type_299;
+typedef _goslice_ swig_type_299;
 typedef _goslice_ swig_type_300;
 typedef _goslice_ swig_type_301;
-typedef long long swig_type_302;
+typedef _goslice_ swig_type_302;
 typedef _goslice_ swig_type_303;
 typedef _goslice_ swig_type_304;
 typedef _goslice_ swig_type_305;
-typedef long long swig_type_306;
+typedef _goslice_ swig_type_306;
 typedef _goslice_ swig_type_307;
 typedef _goslice_ swig_type_308;
 typedef _goslice_ swig_type_309;
 typedef _goslice_ swig_type_310;
 typedef _goslice_ swig_type_311;
 typedef _goslice_ swig_type_312;
-typedef long long swig_type_313;
-typedef long long swig_type_314;
-typedef long long swig_type_315;
+typedef _goslice_ swig_type_313;
+typedef _goslice_ swig_type_314;
+typedef _goslice_ swig_type_315;
 typedef long long swig_type_316;
 typedef long long swig_type_317;
-typedef long long swig_type_318;
-typedef _goslice_ swig_type_319;
+typedef _gostring_ swig_type_318;
+typedef long long swig_type_319;
 typedef _goslice_ swig_type_320;
 typedef _goslice_ swig_type_321;
 typedef _goslice_ swig_type_322;
-typedef long long swig_type_323;
+typedef _goslice_ swig_type_323;
 typedef _goslice_ swig_type_324;
 typedef long long swig_type_325;
 typedef _goslice_ swig_type_326;
-typedef long long swig_type_327;
+typedef _goslice_ swig_type_327;
 typedef _goslice_ swig_type_328;
-typedef _goslice_ swig_type_329;
-typedef _goslice_ swig_type_330;
+typedef long long swig_type_329;
+typedef long long swig_type_330;
 typedef _goslice_ swig_type_331;
 typedef _goslice_ swig_type_332;
 typedef _goslice_ swig_type_333;
-typedef long long swig_type_334;
+typedef _goslice_ swig_type_334;
 typedef _goslice_ swig_type_335;
 typedef _goslice_ swig_type_336;
-typedef long long swig_type_337;
-typedef long long swig_type_338;
-typedef long long swig_type_339;
-typedef _gostring_ swig_type_340;
-typedef long long swig_type_341;
+typedef _goslice_ swig_type_337;
+typedef _goslice_ swig_type_338;
+typedef _goslice_ swig_type_339;
+typedef _goslice_ swig_type_340;
+typedef _goslice_ swig_type_341;
 typedef _goslice_ swig_type_342;
 typedef _goslice_ swig_type_343;
 typedef _goslice_ swig_type_344;
-typedef _goslice_ swig_type_345;
+typedef long long swig_type_345;
 typedef _goslice_ swig_type_346;
 typedef _goslice_ swig_type_347;
 typedef _goslice_ swig_type_348;
 typedef long long swig_type_349;
-typedef _goslice_ swig_type_350;
+typedef long long swig_type_350;
 typedef _goslice_ swig_type_351;
 typedef long long swig_type_352;
-typedef long long swig_type_353;
+typedef _goslice_ swig_type_353;
 typedef _goslice_ swig_type_354;
 typedef _goslice_ swig_type_355;
 typedef _goslice_ swig_type_356;
 typedef long long swig_type_357;
-typedef _goslice_ swig_type_358;
+typedef long long swig_type_358;
 typedef _goslice_ swig_type_359;
 typedef _goslice_ swig_type_360;
-typedef _goslice_ swig_type_361;
+typedef long long swig_type_361;
 typedef _goslice_ swig_type_362;
 typedef _goslice_ swig_type_363;
 typedef _goslice_ swig_type_364;
-typedef long long swig_type_365;
-typedef _goslice_ swig_type_366;
+typedef _goslice_ swig_type_365;
+typedef long long swig_type_366;
 typedef _goslice_ swig_type_367;
 typedef _goslice_ swig_type_368;
 typedef long long swig_type_369;
 typedef _goslice_ swig_type_370;
-typedef long long swig_type_371;
+typedef _goslice_ swig_type_371;
 typedef _goslice_ swig_type_372;
 typedef long long swig_type_373;
 typedef _goslice_ swig_type_374;
@@ -405,218 +405,218 @@ typedef _goslice_ swig_type_375;
 typedef _goslice_ swig_type_376;
 typedef _goslice_ swig_type_377;
 typedef _goslice_ swig_type_378;
-typedef long long swig_type_379;
-typedef _goslice_ swig_type_380;
+typedef _goslice_ swig_type_379;
+typedef long long swig_type_380;
 typedef long long swig_type_381;
-typedef _goslice_ swig_type_382;
-typedef _goslice_ swig_type_383;
-typedef _goslice_ swig_type_384;
-typedef _goslice_ swig_type_385;
-typedef long long swig_type_386;
-typedef long long swig_type_387;
-typedef long long swig_type_388;
-typedef long long swig_type_389;
+typedef long long swig_type_382;
+typedef long long swig_type_383;
+typedef long long swig_type_384;
+typedef long long swig_type_385;
+typedef _goslice_ swig_type_386;
+typedef _goslice_ swig_type_387;
+typedef _goslice_ swig_type_388;
+typedef _goslice_ swig_type_389;
 typedef long long swig_type_390;
 typedef _goslice_ swig_type_391;
-typedef _goslice_ swig_type_392;
+typedef long long swig_type_392;
 typedef _goslice_ swig_type_393;
 typedef long long swig_type_394;
-typedef long long swig_type_395;
+typedef _goslice_ swig_type_395;
 typedef _goslice_ swig_type_396;
-typedef long long swig_type_397;
+typedef _goslice_ swig_type_397;
 typedef _goslice_ swig_type_398;
 typedef _goslice_ swig_type_399;
 typedef _goslice_ swig_type_400;
-typedef _goslice_ swig_type_401;
-typedef long long swig_type_402;
-typedef long long swig_type_403;
+typedef long long swig_type_401;
+typedef _goslice_ swig_type_402;
+typedef _goslice_ swig_type_403;
 typedef long long swig_type_404;
 typedef long long swig_type_405;
-typedef _goslice_ swig_type_406;
-typedef _goslice_ swig_type_407;
-typedef _goslice_ swig_type_408;
-typedef long long swig_type_409;
+typedef long long swig_type_406;
+typedef _gostring_ swig_type_407;
+typedef long long swig_type_408;
+typedef _goslice_ swig_type_409;
 typedef _goslice_ swig_type_410;
 typedef _goslice_ swig_type_411;
 typedef _goslice_ swig_type_412;
 typedef _goslice_ swig_type_413;
-typedef long long swig_type_414;
-typedef long long swig_type_415;
+typedef _goslice_ swig_type_414;
+typedef _goslice_ swig_type_415;
 typedef long long swig_type_416;
-typedef long long swig_type_417;
+typedef _goslice_ swig_type_417;
 typedef _goslice_ swig_type_418;
-typedef _goslice_ swig_type_419;
-typedef _goslice_ swig_type_420;
+typedef long long swig_type_419;
+typedef long long swig_type_420;
 typedef _goslice_ swig_type_421;
 typedef _goslice_ swig_type_422;
 typedef _goslice_ swig_type_423;
-typedef _goslice_ swig_type_424;
+typedef long long swig_type_424;
 typedef _goslice_ swig_type_425;
 typedef _goslice_ swig_type_426;
 typedef _goslice_ swig_type_427;
-typedef long long swig_type_428;
+typedef _goslice_ swig_type_428;
 typedef _goslice_ swig_type_429;
-typedef long long swig_type_430;
-typedef long long swig_type_431;
-typedef _goslice_ swig_type_432;
-typedef long long swig_type_433;
+typedef _goslice_ swig_type_430;
+typedef _goslice_ swig_type_431;
+typedef long long swig_type_432;
+typedef _goslice_ swig_type_433;
 typedef _goslice_ swig_type_434;
 typedef _goslice_ swig_type_435;
 typedef long long swig_type_436;
 typedef _goslice_ swig_type_437;
-typedef _goslice_ swig_type_438;
+typedef long long swig_type_438;
 typedef _goslice_ swig_type_439;
-typedef _goslice_ swig_type_440;
+typedef long long swig_type_440;
 typedef _goslice_ swig_type_441;
 typedef _goslice_ swig_type_442;
 typedef _goslice_ swig_type_443;
 typedef _goslice_ swig_type_444;
 typedef _goslice_ swig_type_445;
-typedef _goslice_ swig_type_446;
+typedef long long swig_type_446;
 typedef _goslice_ swig_type_447;
-typedef _goslice_ swig_type_448;
+typedef long long swig_type_448;
 typedef _goslice_ swig_type_449;
 typedef _goslice_ swig_type_450;
 typedef _goslice_ swig_type_451;
-typedef long long swig_type_452;
-typedef _goslice_ swig_type_453;
+typedef _goslice_ swig_type_452;
+typedef long long swig_type_453;
 typedef long long swig_type_454;
-typedef _goslice_ swig_type_455;
-typedef _goslice_ swig_type_456;
-typedef _goslice_ swig_type_457;
+typedef long long swig_type_455;
+typedef long long swig_type_456;
+typedef long long swig_type_457;
 typedef _goslice_ swig_type_458;
-typedef _gostring_ swig_type_459;
-typedef _gostring_ swig_type_460;
-typedef _goslice_ swig_type_461;
-typedef _goslice_ swig_type_462;
+typedef _goslice_ swig_type_459;
+typedef _goslice_ swig_type_460;
+typedef long long swig_type_461;
+typedef long long swig_type_462;
 typedef _goslice_ swig_type_463;
-typedef _goslice_ swig_type_464;
+typedef long long swig_type_464;
 typedef _goslice_ swig_type_465;
 typedef _goslice_ swig_type_466;
 typedef _goslice_ swig_type_467;
 typedef _goslice_ swig_type_468;
 typedef long long swig_type_469;
-typedef _goslice_ swig_type_470;
-typedef _goslice_ swig_type_471;
-typedef _goslice_ swig_type_472;
+typedef long long swig_type_470;
+typedef long long swig_type_471;
+typedef long long swig_type_472;
 typedef _goslice_ swig_type_473;
-typedef long long swig_type_474;
+typedef _goslice_ swig_type_474;
 typedef _goslice_ swig_type_475;
-typedef _goslice_ swig_type_476;
-typedef long long swig_type_477;
-typedef long long swig_type_478;
-typedef long long swig_type_479;
+typedef long long swig_type_476;
+typedef _goslice_ swig_type_477;
+typedef _goslice_ swig_type_478;
+typedef _goslice_ swig_type_479;
 typedef _goslice_ swig_type_480;
-typedef _goslice_ swig_type_481;
+typedef long long swig_type_481;
 typedef long long swig_type_482;
 typedef long long swig_type_483;
-typedef _goslice_ swig_type_484;
+typedef long long swig_type_484;
 typedef _goslice_ swig_type_485;
-typedef long long swig_type_486;
-typedef long long swig_type_487;
-typedef long long swig_type_488;
+typedef _goslice_ swig_type_486;
+typedef _goslice_ swig_type_487;
+typedef _goslice_ swig_type_488;
 typedef _goslice_ swig_type_489;
-typedef long long swig_type_490;
+typedef _goslice_ swig_type_490;
 typedef _goslice_ swig_type_491;
-typedef long long swig_type_492;
+typedef _goslice_ swig_type_492;
 typedef _goslice_ swig_type_493;
 typedef _goslice_ swig_type_494;
-typedef _goslice_ swig_type_495;
+typedef long long swig_type_495;
 typedef _goslice_ swig_type_496;
-typedef _gostring_ swig_type_497;
-typedef _goslice_ swig_type_498;
-typedef long long swig_type_499;
-typedef _goslice_ swig_type_500;
+typedef long long swig_type_497;
+typedef long long swig_type_498;
+typedef _goslice_ swig_type_499;
+typedef long long swig_type_500;
 typedef _goslice_ swig_type_501;
 typedef _goslice_ swig_type_502;
-typedef _goslice_ swig_type_503;
-typedef _gostring_ swig_type_504;
+typedef long long swig_type_503;
+typedef _goslice_ swig_type_504;
 typedef _goslice_ swig_type_505;
 typedef _goslice_ swig_type_506;
 typedef _goslice_ swig_type_507;
 typedef _goslice_ swig_type_508;
-typedef _gostring_ swig_type_509;
+typedef _goslice_ swig_type_509;
 typedef _goslice_ swig_type_510;
-typedef long long swig_type_511;
+typedef _goslice_ swig_type_511;
 typedef _goslice_ swig_type_512;
 typedef _goslice_ swig_type_513;
-typedef long long swig_type_514;
-typedef long long swig_type_515;
-typedef long long swig_type_516;
-typedef long long swig_type_517;
-typedef long long swig_type_518;
+typedef _goslice_ swig_type_514;
+typedef _goslice_ swig_type_515;
+typedef _goslice_ swig_type_516;
+typedef _goslice_ swig_type_517;
+typedef _goslice_ swig_type_518;
 typedef long long swig_type_519;
 typedef _goslice_ swig_type_520;
-typedef _goslice_ swig_type_521;
+typedef long long swig_type_521;
 typedef _goslice_ swig_type_522;
 typedef _goslice_ swig_type_523;
 typedef _goslice_ swig_type_524;
 typedef _goslice_ swig_type_525;
-typedef _goslice_ swig_type_526;
-typedef _goslice_ swig_type_527;
+typedef _gostring_ swig_type_526;
+typedef _gostring_ swig_type_527;
 typedef _goslice_ swig_type_528;
-typedef long long swig_type_529;
-typedef long long swig_type_530;
-typedef long long swig_type_531;
-typedef long long swig_type_532;
-typedef long long swig_type_533;
-typedef long long swig_type_534;
+typedef _goslice_ swig_type_529;
+typedef _goslice_ swig_type_530;
+typedef _goslice_ swig_type_531;
+typedef _goslice_ swig_type_532;
+typedef _goslice_ swig_type_533;
+typedef _goslice_ swig_type_534;
 typedef _goslice_ swig_type_535;
-typedef _goslice_ swig_type_536;
-typedef long long swig_type_537;
+typedef long long swig_type_536;
+typedef _goslice_ swig_type_537;
 typedef _goslice_ swig_type_538;
 typedef _goslice_ swig_type_539;
 typedef _goslice_ swig_type_540;
 typedef long long swig_type_541;
-typedef long long swig_type_542;
-typedef long long swig_type_543;
+typedef _goslice_ swig_type_542;
+typedef _goslice_ swig_type_543;
 typedef long long swig_type_544;
-typedef _goslice_ swig_type_545;
-typedef _goslice_ swig_type_546;
-typedef long long swig_type_547;
+typedef long long swig_type_545;
+typedef long long swig_type_546;
+typedef _goslice_ swig_type_547;
 typedef _goslice_ swig_type_548;
-typedef _goslice_ swig_type_549;
-typedef _goslice_ swig_type_550;
-typedef long long swig_type_551;
-typedef long long swig_type_552;
+typedef long long swig_type_549;
+typedef long long swig_type_550;
+typedef _goslice_ swig_type_551;
+typedef _goslice_ swig_type_552;
 typedef long long swig_type_553;
 typedef long long swig_type_554;
 typedef long long swig_type_555;
-typedef long long swig_type_556;
-typedef _goslice_ swig_type_557;
+typedef _goslice_ swig_type_556;
+typedef long long swig_type_557;
 typedef _goslice_ swig_type_558;
-typedef _goslice_ swig_type_559;
-typedef long long swig_type_560;
+typedef long long swig_type_559;
+typedef _goslice_ swig_type_560;
 typedef _goslice_ swig_type_561;
 typedef _goslice_ swig_type_562;
 typedef _goslice_ swig_type_563;
-typedef _goslice_ swig_type_564;
-typedef long long swig_type_565;
-typedef _goslice_ swig_type_566;
-typedef long long swig_type_567;
+typedef _gostring_ swig_type_564;
+typedef _goslice_ swig_type_565;
+typedef long long swig_type_566;
+typedef _goslice_ swig_type_567;
 typedef _goslice_ swig_type_568;
-typedef long long swig_type_569;
+typedef _goslice_ swig_type_569;
 typedef _goslice_ swig_type_570;
-typedef _goslice_ swig_type_571;
+typedef _gostring_ swig_type_571;
 typedef _goslice_ swig_type_572;
 typedef _goslice_ swig_type_573;
 typedef _goslice_ swig_type_574;
-typedef long long swig_type_575;
-typedef _goslice_ swig_type_576;
+typedef _goslice_ swig_type_575;
+typedef _gostring_ swig_type_576;
 typedef _goslice_ swig_type_577;
 typedef long long swig_type_578;
-typedef long long swig_type_579;
-typedef long long swig_type_580;
+typedef _goslice_ swig_type_579;
+typedef _goslice_ swig_type_580;
 typedef long long swig_type_581;
 typedef long long swig_type_582;
 typedef long long swig_type_583;
-typedef _goslice_ swig_type_584;
-typedef _goslice_ swig_type_585;
-typedef _goslice_ swig_type_586;
+typedef long long swig_type_584;
+typedef long long swig_type_585;
+typedef long long swig_type_586;
 typedef _goslice_ swig_type_587;
 typedef _goslice_ swig_type_588;
-typedef long long swig_type_589;
-typedef long long swig_type_590;
+typedef _goslice_ swig_type_589;
+typedef _goslice_ swig_type_590;
 typedef _goslice_ swig_type_591;
 typedef _goslice_ swig_type_592;
 typedef _goslice_ swig_type_593;
@@ -624,525 +624,648 @@ typedef _goslice_ swig_type_594;
 typedef _goslice_ swig_type_595;
 typedef long long swig_type_596;
 typedef long long swig_type_597;
-typedef _goslice_ swig_type_598;
-typedef _goslice_ swig_type_599;
-typedef _goslice_ swig_type_600;
-extern void _wrap_Swig_free_native_dc34e60f533faa8e(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_native_dc34e60f533faa8e(swig_intgo arg1);
-extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_MAX_CODES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_MAX_BEAMS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_F32_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_F16_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_BF16_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_CPU_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_CUDA_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_TRIE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_SORTED_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_HASH_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_OK_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_IO_ERROR_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_CORRUPT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_UNSUPPORTED_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_MISSING_SECTION_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISION_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_CANCELLED_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_BAD_STATE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_NO_DEVICE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_INTERNAL_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_ERROR_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_QUEUE_FULL_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_dc34e60f533faa8e(void);
-extern swig_type_1 _wrap_sidbeam_version_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_sidbeam_abi_version_native_dc34e60f533faa8e(void);
-extern swig_type_2 _wrap_sidbeam_status_name_native_dc34e60f533faa8e(swig_intgo arg1);
-extern swig_type_3 _wrap_sidbeam_cpu_target_native_dc34e60f533faa8e(void);
-extern swig_type_4 _wrap_FLAT_BROADCAST_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_ERROR_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_WARNING_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_INFO_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_ID_I64_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_ID_U64_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_ID_STRING_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SORT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SCAN_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_EMIT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SYNC_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SURVEY_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_READ_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_QUOTES_AUTO_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_QUOTES_TEXT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_HEADER_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_FULL_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_I64_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_F32_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_BOOL_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_ITEMS_BY_ID_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_ITEMS_BY_ROW_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_ROWS_BITS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_ROWS_BYTES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_ROWS_ROARING_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_TERM_EQUAL_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_TERM_NOT_EQUAL_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_TERM_LESS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_TERM_AT_MOST_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_TERM_GREATER_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_TERM_AT_LEAST_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_TERM_IN_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_TERM_BETWEEN_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_TERM_CONTAINS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_TERM_IS_NULL_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_FILTER_AND_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_FILTER_OR_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_FILTER_NOT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_MODE_SEARCH_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_MODE_SAMPLE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_NONE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F32_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F16_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_dc34e60f533faa8e(void);
-extern swig_type_5 _wrap_flat_words_native_dc34e60f533faa8e(swig_type_6 arg1, swig_type_7 arg2);
-extern swig_intgo _wrap_FLAT_RUNTIME_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_BUILDER_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_INDEX_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_SESSION_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_SET_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_PLAN_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_DISC_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_MODEL_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_EVENTS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_DRAFT_HEAD_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_DRAFT_DECODER_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_OUTPUT_LAYER_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_IMPORT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_FILTER_native_dc34e60f533faa8e(void);
-extern swig_type_8 _wrap_FLAT_CLOSED_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_close_native_dc34e60f533faa8e(uintptr_t arg1);
-extern swig_intgo _wrap_flat_is_closed_native_dc34e60f533faa8e(uintptr_t arg1);
-extern void _wrap_flat_free_native_dc34e60f533faa8e(uintptr_t arg1);
-extern void _wrap_flat_view_retain_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_9 arg2);
-extern void _wrap_flat_view_release_native_dc34e60f533faa8e(uintptr_t arg1);
-extern void _wrap_flat_check_abi_native_dc34e60f533faa8e(swig_type_10 arg1);
-extern swig_intgo _wrap_FLAT_LOG_MESSAGES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_LOG_BYTES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_flat_log_take_native_dc34e60f533faa8e(swig_type_11 arg1);
-extern uintptr_t _wrap_flat_runtime_create_native_dc34e60f533faa8e(swig_intgo arg1, swig_intgo arg2, swig_type_12 arg3, swig_intgo arg4, swig_type_13 arg5, swig_type_14 arg6, swig_type_15 arg7, swig_type_16 arg8, swig_type_17 arg9, swig_type_18 arg10);
-extern uintptr_t _wrap_flat_builder_create_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_19 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_20 arg8, swig_type_21 arg9, swig_type_22 arg10, swig_intgo arg11, swig_type_23 arg12);
-extern void _wrap_flat_builder_get_progress_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_24 arg2, swig_type_25 arg3);
-extern void _wrap_flat_builder_cancel_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_flat_builder_add_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_26 arg2, swig_intgo arg3, swig_type_27 arg4, swig_type_28 arg5, swig_type_29 arg6, swig_type_30 arg7, swig_type_31 arg8);
-extern void _wrap_flat_builder_add_named_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_32 arg2, swig_intgo arg3, swig_type_33 arg4, swig_type_34 arg5, swig_type_35 arg6, swig_type_36 arg7, swig_type_37 arg8, swig_type_38 arg9);
-extern void _wrap_flat_builder_set_metadata_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_39 arg2, swig_type_40 arg3, swig_type_41 arg4);
-extern void _wrap_flat_builder_write_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_42 arg2, swig_type_43 arg3);
-extern swig_intgo _wrap_FLAT_ARROW_LEVELS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ARROW_SHORTEST_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ARROW_ID_TYPE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ARROW_ITEMS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ARROW_PRIORITIES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ARROW_PAIRS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ARROW_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_arrow_release_native_dc34e60f533faa8e(swig_type_44 arg1);
-extern swig_intgo _wrap_FLAT_MOST_ATTRIBUTES_native_dc34e60f533faa8e(void);
-extern swig_type_45 _wrap_flat_builder_add_arrow_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_46 arg2, swig_type_47 arg3, swig_type_48 arg4, swig_type_49 arg5, swig_type_50 arg6, swig_type_51 arg7, swig_type_52 arg8, swig_intgo arg9, swig_type_53 arg10);
-extern void _wrap_flat_arrow_inspect_native_dc34e60f533faa8e(swig_type_54 arg1, swig_type_55 arg2, swig_type_56 arg3, swig_type_57 arg4, swig_type_58 arg5, swig_type_59 arg6, swig_type_60 arg7, swig_type_61 arg8, swig_type_62 arg9);
-extern swig_intgo _wrap_FLAT_IMPORT_FORMAT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_IMPORT_SUMMARY_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_IMPORT_END_TOKENS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_IMPORT_FAMILY_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_IMPORT_LEVELS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_IMPORT_ROWS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_IMPORT_ID_TYPE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_IMPORT_ATTRIBUTES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_IMPORT_COUNT_native_dc34e60f533faa8e(void);
-extern uintptr_t _wrap_flat_import_create_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_import_open_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_63 arg2, swig_intgo arg3, swig_type_64 arg4, swig_intgo arg5, swig_type_65 arg6, swig_type_66 arg7, swig_type_67 arg8, swig_type_68 arg9, swig_type_69 arg10, swig_type_70 arg11, swig_type_71 arg12, swig_intgo arg13, swig_intgo arg14, swig_type_72 arg15, swig_type_73 arg16);
-extern void _wrap_flat_import_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3, swig_type_76 arg4);
-extern swig_type_77 _wrap_flat_import_text_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_78 arg3, swig_type_79 arg4);
-extern swig_type_80 _wrap_flat_import_get_attribute_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_81 arg2, swig_type_82 arg3, swig_type_83 arg4, swig_type_84 arg5);
-extern void _wrap_flat_import_add_to_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, swig_type_85 arg3);
-extern void _wrap_flat_import_get_progress_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_86 arg2, swig_type_87 arg3);
-extern void _wrap_flat_import_cancel_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2);
-extern swig_type_88 _wrap_flat_returned_loans_native_dc34e60f533faa8e(swig_type_89 arg1);
-extern uintptr_t _wrap_flat_builder_finish_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_90 arg2);
-extern uintptr_t _wrap_flat_index_open_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_91 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_92 arg5);
-extern uintptr_t _wrap_flat_index_open_memory_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_93 arg2, swig_type_94 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_95 arg6);
-extern swig_intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_INFO_LEVELS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_INFO_SHORTEST_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_INFO_LONGEST_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_INFO_ID_TYPE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_INFO_KINDS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_INFO_SECTION_COUNT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_INFO_METADATA_COUNT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_INFO_SIDS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_INFO_ITEMS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_INFO_COLLISIONS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_INFO_FILE_BYTES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_INFO_VERIFIED_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_INFO_CODES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_INFO_NODES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_INFO_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_index_peek_native_dc34e60f533faa8e(swig_type_96 arg1, swig_type_97 arg2, swig_type_98 arg3, swig_type_99 arg4);
-extern void _wrap_flat_index_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3, swig_type_102 arg4);
-extern void _wrap_flat_index_verify_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_103 arg3);
-extern void _wrap_flat_index_write_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_104 arg2, swig_type_105 arg3);
-extern swig_type_106 _wrap_flat_index_bytes_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_107 arg2, swig_type_108 arg3);
-extern void _wrap_flat_index_get_section_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_109 arg2, swig_type_110 arg3, swig_type_111 arg4, swig_type_112 arg5, swig_type_113 arg6);
-extern void _wrap_flat_index_get_metadata_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_114 arg2, swig_type_115 arg3, swig_type_116 arg4, swig_type_117 arg5, swig_type_118 arg6);
-extern swig_type_119 _wrap_flat_index_codebook_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_120 arg2, swig_type_121 arg3);
-extern void _wrap_flat_index_sids_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_122 arg2, swig_intgo arg3, swig_type_123 arg4, swig_type_124 arg5, swig_type_125 arg6);
-extern void _wrap_flat_index_find_sids_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_126 arg2, swig_type_127 arg3, swig_type_128 arg4, swig_type_129 arg5, swig_type_130 arg6);
-extern void _wrap_flat_index_ordinals_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_131 arg2, swig_type_132 arg3, swig_type_133 arg4);
-extern swig_type_134 _wrap_flat_index_children_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_135 arg2, swig_type_136 arg3, swig_type_137 arg4, swig_type_138 arg5);
-extern void _wrap_flat_index_upload_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_139 arg5, swig_type_140 arg6, swig_type_141 arg7, swig_type_142 arg8);
-extern void _wrap_flat_index_get_upload_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_143 arg3, swig_type_144 arg4);
-extern void _wrap_flat_index_unload_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_145 arg3);
-extern swig_intgo _wrap_FLAT_ATTRIBUTE_TYPE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ATTRIBUTE_NULLS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ATTRIBUTE_DISTINCT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ATTRIBUTE_CODES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ATTRIBUTE_LEAST_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ATTRIBUTE_GREATEST_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ATTRIBUTE_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_builder_declare_attribute_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_146 arg2, swig_intgo arg3, swig_type_147 arg4);
-extern void _wrap_flat_builder_set_attribute_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_148 arg2, swig_type_149 arg3, swig_type_150 arg4, swig_type_151 arg5, swig_type_152 arg6, swig_type_153 arg7, swig_type_154 arg8, swig_type_155 arg9, swig_type_156 arg10, swig_type_157 arg11, swig_type_158 arg12);
-extern swig_type_159 _wrap_flat_index_attribute_count_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_160 arg2);
-extern swig_type_161 _wrap_flat_index_get_attribute_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_162 arg2, swig_type_163 arg3, swig_type_164 arg4, swig_type_165 arg5, swig_type_166 arg6);
-extern void _wrap_flat_index_attribute_integers_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_167 arg2, swig_type_168 arg3, swig_type_169 arg4, swig_type_170 arg5, swig_type_171 arg6, swig_type_172 arg7);
-extern void _wrap_flat_index_attribute_numbers_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_173 arg2, swig_type_174 arg3, swig_type_175 arg4, swig_type_176 arg5, swig_type_177 arg6, swig_type_178 arg7);
-extern void _wrap_flat_index_attribute_lists_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_179 arg2, swig_type_180 arg3, swig_type_181 arg4, swig_type_182 arg5, swig_type_183 arg6, swig_type_184 arg7, swig_type_185 arg8);
-extern swig_type_186 _wrap_flat_index_attribute_strings_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_187 arg2, swig_type_188 arg3, swig_type_189 arg4, swig_type_190 arg5, swig_type_191 arg6, swig_type_192 arg7);
-extern uintptr_t _wrap_flat_builder_plan_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_193 arg2);
-extern uintptr_t _wrap_flat_plan_estimate_native_dc34e60f533faa8e(swig_type_194 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_195 arg5, swig_type_196 arg6);
-extern swig_intgo _wrap_FLAT_PLAN_EXACT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_PLAN_SIDS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_PLAN_ITEMS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_PLAN_FILE_BYTES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_PLAN_NODES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_PLAN_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_plan_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_197 arg2, swig_type_198 arg3);
-extern void _wrap_flat_plan_get_section_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_199 arg2, swig_type_200 arg3, swig_type_201 arg4, swig_type_202 arg5, swig_type_203 arg6);
-extern uintptr_t _wrap_flat_filter_from_items_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_204 arg3, swig_type_205 arg4, swig_type_206 arg5, swig_type_207 arg6, swig_type_208 arg7);
-extern uintptr_t _wrap_flat_filter_from_rows_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_209 arg3, swig_type_210 arg4, swig_type_211 arg5);
-extern swig_intgo _wrap_FLAT_TERM_ANY_OF_native_dc34e60f533faa8e(void);
-extern uintptr_t _wrap_flat_filter_from_term_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_212 arg3, swig_type_213 arg4, swig_type_214 arg5, swig_type_215 arg6, swig_type_216 arg7, swig_type_217 arg8);
-extern uintptr_t _wrap_flat_filter_parse_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_218 arg2, swig_type_219 arg3);
-extern swig_type_220 _wrap_flat_filter_text_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_221 arg2, swig_type_222 arg3);
-extern uintptr_t _wrap_flat_filter_combine_native_dc34e60f533faa8e(swig_intgo arg1, uintptr_t arg2, uintptr_t arg3, swig_type_223 arg4);
-extern uintptr_t _wrap_flat_filter_update_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_224 arg3, swig_type_225 arg4, swig_type_226 arg5, swig_type_227 arg6, swig_type_228 arg7, swig_type_229 arg8);
-extern void _wrap_flat_filter_prepare_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_230 arg2);
-extern swig_intgo _wrap_FLAT_FILTER_PREPARED_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_FILTER_ITEMS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_FILTER_SIDS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_FILTER_BYTES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_FILTER_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_filter_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_231 arg2, swig_type_232 arg3);
-extern swig_type_233 _wrap_flat_filter_rows_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_234 arg2, swig_type_235 arg3);
-extern uintptr_t _wrap_flat_constraint_create_ruled_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_236 arg4, swig_type_237 arg5, swig_type_238 arg6, swig_intgo arg7, swig_type_239 arg8, swig_type_240 arg9, swig_type_241 arg10, swig_type_242 arg11);
-extern uintptr_t _wrap_flat_constraint_create_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_243 arg2);
-extern uintptr_t _wrap_flat_constraint_exclude_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_244 arg3, swig_type_245 arg4, swig_type_246 arg5, swig_type_247 arg6);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_KINDS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_SIDS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_RULES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_ALLOWED_SIDS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_ALLOWED_ITEMS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_EXCLUDED_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_ALLOWED_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_CODES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_constraint_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_248 arg2, swig_type_249 arg3, swig_type_250 arg4);
-extern void _wrap_flat_constraint_items_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_251 arg2, swig_type_252 arg3, swig_type_253 arg4, swig_intgo arg5, swig_type_254 arg6, swig_type_255 arg7, swig_type_256 arg8, swig_type_257 arg9, swig_type_258 arg10, swig_type_259 arg11, swig_type_260 arg12);
-extern void _wrap_flat_index_item_rows_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_261 arg2, swig_type_262 arg3, swig_type_263 arg4);
-extern void _wrap_flat_index_items_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_264 arg2, swig_type_265 arg3, swig_type_266 arg4, swig_intgo arg5, swig_type_267 arg6, swig_type_268 arg7, swig_type_269 arg8, swig_type_270 arg9);
-extern void _wrap_flat_index_item_ordinals_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_271 arg2, swig_type_272 arg3, swig_type_273 arg4);
-extern void _wrap_flat_index_item_ids_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_274 arg2, swig_type_275 arg3, swig_type_276 arg4, swig_type_277 arg5);
-extern swig_type_278 _wrap_flat_index_item_names_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_279 arg2, swig_type_280 arg3, swig_type_281 arg4);
-extern swig_type_282 _wrap_flat_index_find_item_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_283 arg2, swig_type_284 arg3, swig_type_285 arg4, swig_type_286 arg5);
-extern uintptr_t _wrap_flat_session_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_287 arg8, swig_type_288 arg9, swig_type_289 arg10, swig_type_290 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_intgo arg15, swig_type_291 arg16, swig_type_292 arg17);
-extern void _wrap_flat_session_start_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_293 arg2, swig_type_294 arg3, swig_type_295 arg4, swig_type_296 arg5, swig_intgo arg6, swig_type_297 arg7, swig_type_298 arg8, swig_type_299 arg9, swig_type_300 arg10, swig_type_301 arg11, swig_type_302 arg12, swig_type_303 arg13, swig_type_304 arg14, swig_type_305 arg15, swig_type_306 arg16, swig_type_307 arg17, swig_type_308 arg18, swig_type_309 arg19, swig_type_310 arg20);
-extern void _wrap_flat_session_step_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_311 arg2, swig_type_312 arg3, swig_type_313 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_314 arg8, swig_type_315 arg9, swig_type_316 arg10, swig_type_317 arg11, swig_type_318 arg12, swig_type_319 arg13, swig_type_320 arg14, float arg15, float arg16, swig_type_321 arg17, swig_type_322 arg18, swig_type_323 arg19, swig_type_324 arg20);
-extern swig_type_325 _wrap_flat_session_children_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_326 arg2, swig_type_327 arg3, swig_intgo arg4, swig_type_328 arg5, swig_type_329 arg6, swig_type_330 arg7);
-extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_BEAMS_PARENTS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_BEAMS_CODES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_BEAMS_SCORES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_BEAMS_STATES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LIVE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_BEAMS_ACTIVE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LEVEL_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_BEAMS_ERRORS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_BEAMS_PERTURBED_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_session_get_beams_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_331 arg2, swig_type_332 arg3);
-extern void _wrap_flat_session_fetch_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_333 arg2, swig_type_334 arg3, swig_type_335 arg4);
-extern void _wrap_flat_session_get_items_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_336 arg2, swig_type_337 arg3, swig_type_338 arg4, swig_type_339 arg5, swig_intgo arg6, swig_type_340 arg7, swig_type_341 arg8, swig_type_342 arg9, swig_type_343 arg10, swig_type_344 arg11, swig_type_345 arg12, swig_type_346 arg13, swig_type_347 arg14, swig_type_348 arg15, swig_type_349 arg16, swig_type_350 arg17);
-extern void _wrap_flat_session_stop_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_351 arg2, swig_type_352 arg3, swig_type_353 arg4, swig_type_354 arg5);
-extern swig_intgo _wrap_FLAT_STATS_STEPS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_BAD_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_STATS_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_session_get_stats_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_355 arg2, swig_type_356 arg3);
-extern swig_intgo _wrap_FLAT_COUNTERS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_dc34e60f533faa8e(void);
-extern swig_type_357 _wrap_flat_session_get_counters_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_358 arg2, swig_type_359 arg3, swig_type_360 arg4);
-extern uintptr_t _wrap_flat_constraint_set_create_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_361 arg2, swig_type_362 arg3, swig_type_363 arg4, swig_type_364 arg5, swig_type_365 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_366 arg9);
-extern void _wrap_flat_constraint_set_prefixes_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_367 arg2, swig_type_368 arg3, swig_type_369 arg4, swig_type_370 arg5, swig_type_371 arg6, swig_type_372 arg7, swig_type_373 arg8, swig_type_374 arg9);
-extern void _wrap_flat_constraint_set_advance_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_375 arg2, swig_type_376 arg3, swig_type_377 arg4, swig_type_378 arg5, swig_type_379 arg6, swig_type_380 arg7, swig_type_381 arg8, swig_type_382 arg9);
-extern void _wrap_flat_constraint_set_mask_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_383 arg2, swig_type_384 arg3, swig_type_385 arg4, swig_type_386 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_387 arg9, swig_type_388 arg10, swig_type_389 arg11, swig_type_390 arg12, swig_type_391 arg13);
-extern void _wrap_flat_constraint_set_bitmask_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_392 arg2, swig_type_393 arg3, swig_type_394 arg4, swig_type_395 arg5, swig_type_396 arg6, swig_type_397 arg7, swig_type_398 arg8);
-extern void _wrap_flat_constraint_set_topk_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_399 arg2, swig_type_400 arg3, swig_type_401 arg4, swig_type_402 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_403 arg9, swig_type_404 arg10, swig_type_405 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_406 arg14, swig_type_407 arg15, swig_type_408 arg16, swig_type_409 arg17, swig_type_410 arg18);
-extern void _wrap_flat_constraint_set_sample_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_411 arg2, swig_type_412 arg3, swig_type_413 arg4, swig_type_414 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_415 arg9, swig_type_416 arg10, swig_type_417 arg11, swig_intgo arg12, swig_type_418 arg13, swig_type_419 arg14, swig_type_420 arg15, swig_type_421 arg16, swig_type_422 arg17, swig_type_423 arg18, swig_type_424 arg19, swig_type_425 arg20, swig_type_426 arg21, swig_type_427 arg22, swig_type_428 arg23, swig_type_429 arg24);
-extern uintptr_t _wrap_flat_disc_create_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_430 arg7, swig_type_431 arg8, swig_type_432 arg9);
-extern swig_type_433 _wrap_flat_disc_next_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_434 arg2, swig_type_435 arg3);
-extern void _wrap_flat_disc_add_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_436 arg2, swig_type_437 arg3, swig_type_438 arg4, swig_type_439 arg5, swig_type_440 arg6, swig_type_441 arg7);
-extern void _wrap_flat_disc_get_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_442 arg2, swig_type_443 arg3, swig_type_444 arg4, swig_type_445 arg5, swig_type_446 arg6, swig_type_447 arg7, swig_type_448 arg8, swig_type_449 arg9);
-extern swig_intgo _wrap_FLAT_EVENT_END_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_EVENT_DONE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_EVENT_ADJUST_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RESULT_TAG_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RESULT_NUMBER_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RESULT_STATUS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RESULT_REQUEST_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RESULT_LIVE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RESULT_LEVELS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RESULT_QUEUED_US_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RESULT_RUN_US_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RESULT_BATCH_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RESULT_ROUNDS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RESULT_DRAFT_US_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RESULT_COUNT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ADJUST_TAG_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ADJUST_NUMBER_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ADJUST_REQUEST_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ADJUST_LEVEL_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ADJUST_LOGITS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ADJUST_ROWS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ADJUST_COLUMNS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ADJUST_PREFIXES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ADJUST_OFFSET_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ADJUST_MAP_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ADJUST_MAP_CODES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ADJUST_END_COLUMN_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_ADJUST_COUNT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_EVENT_COUNT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_flat_events_next_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_450 arg2, swig_type_451 arg3);
-extern void _wrap_flat_adjust_answer_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_452 arg2, swig_intgo arg3, swig_type_453 arg4);
-extern void _wrap_flat_result_take_native_dc34e60f533faa8e(swig_type_454 arg1, swig_type_455 arg2, swig_type_456 arg3, swig_type_457 arg4, swig_type_458 arg5);
-extern uintptr_t _wrap_flat_model_open_native_dc34e60f533faa8e(swig_type_459 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_460 arg5, swig_intgo arg6, swig_type_461 arg7);
-extern swig_intgo _wrap_FLAT_MODEL_LAYERS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_MODEL_HIDDEN_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_MODEL_HEADS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_MODEL_KV_HEADS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_MODEL_HEAD_DIM_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_MODEL_WEIGHTS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_MODEL_VOCABULARY_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_MODEL_PARAMETERS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_MODEL_COUNT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_model_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_462 arg2, swig_type_463 arg3, swig_type_464 arg4);
-extern swig_intgo _wrap_FLAT_RUNNER_BEAMS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STRATEGY_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_LANES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_WAIT_US_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_ADJUST_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_SPECULATE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_MODE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_TOP_K_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_MAX_LISTED_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_COUNT_native_dc34e60f533faa8e(void);
-extern uintptr_t _wrap_flat_runner_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_465 arg6, float arg7, float arg8, swig_type_466 arg9, swig_type_467 arg10, swig_type_468 arg11, swig_type_469 arg12, swig_type_470 arg13, swig_type_471 arg14, swig_type_472 arg15);
-extern uintptr_t _wrap_flat_runner_events_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_473 arg2);
-extern void _wrap_flat_runner_run_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_474 arg2, swig_type_475 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_476 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_477 arg9, swig_type_478 arg10, swig_type_479 arg11, swig_type_480 arg12, swig_type_481 arg13);
-extern swig_type_482 _wrap_flat_runner_submit_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_483 arg2, swig_type_484 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_485 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_486 arg9, swig_type_487 arg10, swig_type_488 arg11, swig_type_489 arg12);
-extern void _wrap_flat_runner_cancel_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_490 arg2, swig_type_491 arg3);
-extern swig_intgo _wrap_flat_runner_drain_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_492 arg2, swig_type_493 arg3);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_LANES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_NODES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_runner_get_stats_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_494 arg2, swig_type_495 arg3);
-extern void _wrap_flat_runner_close_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_496 arg2);
-extern swig_intgo _wrap_FLAT_DRAFT_LEVELS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_DRAFT_HIDDEN_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_DRAFT_EMBEDDING_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_DRAFT_INPUT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_DRAFT_TRANSITION_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_DRAFT_DTYPE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_DRAFT_PARAMETERS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_DRAFT_COUNT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_DRAFT_LISTS_native_dc34e60f533faa8e(void);
-extern uintptr_t _wrap_flat_draft_head_open_native_dc34e60f533faa8e(swig_type_497 arg1, swig_type_498 arg2);
-extern swig_type_499 _wrap_flat_draft_head_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_500 arg2, swig_type_501 arg3, swig_type_502 arg4, swig_type_503 arg5);
-extern void _wrap_flat_draft_head_write_native_dc34e60f533faa8e(swig_type_504 arg1, swig_type_505 arg2, swig_type_506 arg3, swig_type_507 arg4, swig_type_508 arg5, swig_type_509 arg6, swig_intgo arg7, swig_type_510 arg8);
-extern uintptr_t _wrap_flat_draft_decoder_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_511 arg9, swig_intgo arg10, swig_intgo arg11, swig_type_512 arg12);
-extern void _wrap_flat_draft_decoder_run_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_513 arg2, swig_type_514 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_515 arg7, swig_type_516 arg8, swig_type_517 arg9, swig_type_518 arg10, swig_type_519 arg11, swig_type_520 arg12, swig_type_521 arg13, swig_intgo arg14, swig_type_522 arg15, swig_type_523 arg16, swig_type_524 arg17, swig_type_525 arg18, swig_type_526 arg19, swig_type_527 arg20);
-extern swig_intgo _wrap_FLAT_DRAFT_START_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_DRAFT_DECODE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_DRAFT_RUN_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_LIVE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_ERRORS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_SIDS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_SCORES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_ORDINALS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_draft_decoder_enqueue_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_528 arg3, swig_type_529 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_530 arg8, swig_type_531 arg9, swig_type_532 arg10, swig_type_533 arg11, swig_type_534 arg12, swig_type_535 arg13, swig_type_536 arg14, swig_intgo arg15, swig_type_537 arg16, swig_type_538 arg17, swig_type_539 arg18);
-extern uintptr_t _wrap_flat_output_layer_create_native_dc34e60f533faa8e(swig_type_540 arg1, swig_type_541 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_542 arg6, swig_type_543 arg7, swig_type_544 arg8, swig_type_545 arg9, float arg10, swig_intgo arg11, swig_type_546 arg12);
-extern uintptr_t _wrap_flat_hidden_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_547 arg4, swig_type_548 arg5);
-extern void _wrap_flat_hidden_step_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_549 arg3, swig_type_550 arg4, swig_type_551 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_552 arg9, swig_type_553 arg10, swig_type_554 arg11, swig_type_555 arg12, swig_type_556 arg13, swig_type_557 arg14, swig_type_558 arg15, float arg16, swig_type_559 arg17, swig_type_560 arg18, swig_type_561 arg19);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_hidden_get_stats_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_562 arg2, swig_type_563 arg3, swig_type_564 arg4);
-extern uintptr_t _wrap_flat_speculation_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_565 arg5, swig_type_566 arg6);
-extern swig_type_567 _wrap_flat_speculation_begin_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_568 arg2, swig_type_569 arg3, swig_type_570 arg4);
-extern swig_intgo _wrap_FLAT_TREE_DEPTH_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_TREE_SLOT_COUNT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_TREE_NODES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_TREE_SLOTS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_TREE_TOKENS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_TREE_CODES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_TREE_POSITIONS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_TREE_PARENTS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_TREE_PLACES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_TREE_ANCESTORS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_TREE_DRAFT_NODES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_TREE_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_speculation_get_tree_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_571 arg2, swig_type_572 arg3);
-extern void _wrap_flat_speculation_add_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_573 arg2);
-extern void _wrap_flat_speculation_get_mask_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_574 arg2, swig_type_575 arg3, swig_type_576 arg4);
-extern void _wrap_flat_speculation_verify_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_577 arg2, swig_type_578 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_579 arg7, swig_type_580 arg8, swig_type_581 arg9, swig_type_582 arg10, swig_type_583 arg11, swig_type_584 arg12, swig_type_585 arg13);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_speculation_get_stats_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_586 arg2, swig_type_587 arg3);
-extern void _wrap_flat_relaxed_draw_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_588 arg2, float arg3, swig_intgo arg4, swig_type_589 arg5, swig_type_590 arg6, swig_intgo arg7, swig_type_591 arg8, swig_type_592 arg9);
-extern swig_intgo _wrap_FLAT_RELAXED_LIVE_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RELAXED_ACCEPTED_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RELAXED_GOES_ON_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_FLAT_RELAXED_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_relaxed_verify_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_593 arg2, swig_type_594 arg3, swig_type_595 arg4, float arg5, swig_intgo arg6, swig_type_596 arg7, swig_type_597 arg8, swig_intgo arg9, swig_type_598 arg10, swig_type_599 arg11, swig_type_600 arg12);
+typedef long long swig_type_598;
+typedef long long swig_type_599;
+typedef long long swig_type_600;
+typedef long long swig_type_601;
+typedef _goslice_ swig_type_602;
+typedef _goslice_ swig_type_603;
+typedef long long swig_type_604;
+typedef _goslice_ swig_type_605;
+typedef _goslice_ swig_type_606;
+typedef _goslice_ swig_type_607;
+typedef long long swig_type_608;
+typedef long long swig_type_609;
+typedef long long swig_type_610;
+typedef long long swig_type_611;
+typedef _goslice_ swig_type_612;
+typedef _goslice_ swig_type_613;
+typedef long long swig_type_614;
+typedef _goslice_ swig_type_615;
+typedef _goslice_ swig_type_616;
+typedef _goslice_ swig_type_617;
+typedef long long swig_type_618;
+typedef long long swig_type_619;
+typedef long long swig_type_620;
+typedef long long swig_type_621;
+typedef long long swig_type_622;
+typedef long long swig_type_623;
+typedef _goslice_ swig_type_624;
+typedef _goslice_ swig_type_625;
+typedef _goslice_ swig_type_626;
+typedef long long swig_type_627;
+typedef _goslice_ swig_type_628;
+typedef _goslice_ swig_type_629;
+typedef _goslice_ swig_type_630;
+typedef _goslice_ swig_type_631;
+typedef long long swig_type_632;
+typedef _goslice_ swig_type_633;
+typedef long long swig_type_634;
+typedef _goslice_ swig_type_635;
+typedef long long swig_type_636;
+typedef _goslice_ swig_type_637;
+typedef _goslice_ swig_type_638;
+typedef _goslice_ swig_type_639;
+typedef _goslice_ swig_type_640;
+typedef _goslice_ swig_type_641;
+typedef long long swig_type_642;
+typedef _goslice_ swig_type_643;
+typedef _goslice_ swig_type_644;
+typedef long long swig_type_645;
+typedef long long swig_type_646;
+typedef long long swig_type_647;
+typedef long long swig_type_648;
+typedef long long swig_type_649;
+typedef long long swig_type_650;
+typedef _goslice_ swig_type_651;
+typedef _goslice_ swig_type_652;
+typedef _goslice_ swig_type_653;
+typedef _goslice_ swig_type_654;
+typedef _goslice_ swig_type_655;
+typedef long long swig_type_656;
+typedef long long swig_type_657;
+typedef _goslice_ swig_type_658;
+typedef _goslice_ swig_type_659;
+typedef _goslice_ swig_type_660;
+typedef _goslice_ swig_type_661;
+typedef _goslice_ swig_type_662;
+typedef long long swig_type_663;
+typedef long long swig_type_664;
+typedef _goslice_ swig_type_665;
+typedef _goslice_ swig_type_666;
+typedef _goslice_ swig_type_667;
+extern void _wrap_Swig_free_native_7d9de88fb9623ede(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_native_7d9de88fb9623ede(swig_intgo arg1);
+extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_MAX_CODES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_MAX_BEAMS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_F32_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_F16_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_BF16_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_CPU_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_CUDA_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_TRIE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_SORTED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_HASH_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_OK_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_IO_ERROR_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_CORRUPT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_UNSUPPORTED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_MISSING_SECTION_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISION_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_CANCELLED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_BAD_STATE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_NO_DEVICE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_INTERNAL_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_ERROR_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_QUEUE_FULL_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_7d9de88fb9623ede(void);
+extern swig_type_1 _wrap_sidbeam_version_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_sidbeam_abi_version_native_7d9de88fb9623ede(void);
+extern swig_type_2 _wrap_sidbeam_status_name_native_7d9de88fb9623ede(swig_intgo arg1);
+extern swig_type_3 _wrap_sidbeam_cpu_target_native_7d9de88fb9623ede(void);
+extern swig_type_4 _wrap_FLAT_BROADCAST_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_ERROR_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_WARNING_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_INFO_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_ID_I64_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_ID_U64_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_ID_STRING_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SORT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SCAN_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_EMIT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SYNC_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_GATHER_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_WRITE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SURVEY_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_READ_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_QUOTES_AUTO_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_QUOTES_TEXT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_HEADER_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_FULL_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_I64_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_F32_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_BOOL_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_ITEMS_BY_ID_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_ITEMS_BY_ROW_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_ROWS_BITS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_ROWS_BYTES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_ROWS_ROARING_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_EQUAL_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_NOT_EQUAL_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_LESS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_AT_MOST_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_GREATER_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_AT_LEAST_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_IN_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_BETWEEN_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_CONTAINS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_IS_NULL_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_FILTER_AND_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_FILTER_OR_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_FILTER_NOT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_SYNC_PUBLISH_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_SYNC_INTERVAL_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_SYNC_HOST_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_MODE_SEARCH_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_MODE_SAMPLE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_NONE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F32_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F16_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_7d9de88fb9623ede(void);
+extern swig_type_5 _wrap_flat_words_native_7d9de88fb9623ede(swig_type_6 arg1, swig_type_7 arg2);
+extern swig_intgo _wrap_FLAT_RUNTIME_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_BUILDER_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_INDEX_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_SESSION_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_SET_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_PLAN_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_DISC_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_MODEL_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_EVENTS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_DRAFT_HEAD_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_DRAFT_DECODER_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_OUTPUT_LAYER_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_IMPORT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_FILTER_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_COLUMNS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CATALOG_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_COMPACTION_native_7d9de88fb9623ede(void);
+extern swig_type_8 _wrap_FLAT_CLOSED_native_7d9de88fb9623ede(void);
+extern void _wrap_flat_close_native_7d9de88fb9623ede(uintptr_t arg1);
+extern swig_intgo _wrap_flat_is_closed_native_7d9de88fb9623ede(uintptr_t arg1);
+extern void _wrap_flat_free_native_7d9de88fb9623ede(uintptr_t arg1);
+extern void _wrap_flat_get_progress_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_9 arg2, swig_type_10 arg3);
+extern void _wrap_flat_cancel_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_flat_view_retain_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_11 arg2);
+extern void _wrap_flat_view_release_native_7d9de88fb9623ede(uintptr_t arg1);
+extern void _wrap_flat_check_abi_native_7d9de88fb9623ede(swig_type_12 arg1);
+extern swig_intgo _wrap_FLAT_LOG_MESSAGES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_LOG_BYTES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_flat_log_take_native_7d9de88fb9623ede(swig_type_13 arg1);
+extern uintptr_t _wrap_flat_runtime_create_native_7d9de88fb9623ede(swig_intgo arg1, swig_intgo arg2, swig_type_14 arg3, swig_intgo arg4, swig_type_15 arg5, swig_type_16 arg6, swig_type_17 arg7, swig_type_18 arg8, swig_type_19 arg9, swig_type_20 arg10);
+extern uintptr_t _wrap_flat_builder_create_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_21 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_22 arg8, swig_type_23 arg9, swig_type_24 arg10, swig_intgo arg11, swig_intgo arg12, swig_type_25 arg13);
+extern void _wrap_flat_builder_add_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_26 arg2, swig_intgo arg3, swig_type_27 arg4, swig_type_28 arg5, swig_type_29 arg6, swig_type_30 arg7, swig_type_31 arg8);
+extern void _wrap_flat_builder_add_named_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_32 arg2, swig_intgo arg3, swig_type_33 arg4, swig_type_34 arg5, swig_type_35 arg6, swig_type_36 arg7, swig_type_37 arg8, swig_type_38 arg9);
+extern void _wrap_flat_builder_set_metadata_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_39 arg2, swig_type_40 arg3, swig_type_41 arg4);
+extern void _wrap_flat_builder_write_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_42 arg2, swig_type_43 arg3);
+extern swig_intgo _wrap_FLAT_ARROW_LEVELS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ARROW_SHORTEST_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ARROW_ID_TYPE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ARROW_ITEMS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ARROW_PRIORITIES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ARROW_PAIRS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ARROW_COUNT_native_7d9de88fb9623ede(void);
+extern void _wrap_flat_arrow_release_native_7d9de88fb9623ede(swig_type_44 arg1);
+extern swig_intgo _wrap_FLAT_MOST_ATTRIBUTES_native_7d9de88fb9623ede(void);
+extern swig_type_45 _wrap_flat_builder_add_arrow_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_46 arg2, swig_type_47 arg3, swig_type_48 arg4, swig_type_49 arg5, swig_type_50 arg6, swig_type_51 arg7, swig_type_52 arg8, swig_intgo arg9, swig_type_53 arg10);
+extern void _wrap_flat_arrow_inspect_native_7d9de88fb9623ede(swig_type_54 arg1, swig_type_55 arg2, swig_type_56 arg3, swig_type_57 arg4, swig_type_58 arg5, swig_type_59 arg6, swig_type_60 arg7, swig_type_61 arg8, swig_type_62 arg9);
+extern swig_intgo _wrap_FLAT_IMPORT_FORMAT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_IMPORT_SUMMARY_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_IMPORT_END_TOKENS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_IMPORT_FAMILY_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_IMPORT_LEVELS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_IMPORT_ROWS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_IMPORT_ID_TYPE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_IMPORT_ATTRIBUTES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_IMPORT_COUNT_native_7d9de88fb9623ede(void);
+extern uintptr_t _wrap_flat_import_create_native_7d9de88fb9623ede(void);
+extern void _wrap_flat_import_open_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_63 arg2, swig_intgo arg3, swig_type_64 arg4, swig_intgo arg5, swig_type_65 arg6, swig_type_66 arg7, swig_type_67 arg8, swig_type_68 arg9, swig_type_69 arg10, swig_type_70 arg11, swig_type_71 arg12, swig_intgo arg13, swig_intgo arg14, swig_type_72 arg15, swig_type_73 arg16);
+extern void _wrap_flat_import_get_info_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3, swig_type_76 arg4);
+extern swig_type_77 _wrap_flat_import_text_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_78 arg3, swig_type_79 arg4);
+extern swig_type_80 _wrap_flat_import_get_attribute_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_81 arg2, swig_type_82 arg3, swig_type_83 arg4, swig_type_84 arg5);
+extern void _wrap_flat_import_add_to_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, swig_type_85 arg3);
+extern swig_type_86 _wrap_flat_returned_loans_native_7d9de88fb9623ede(swig_type_87 arg1);
+extern uintptr_t _wrap_flat_builder_finish_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_88 arg2);
+extern uintptr_t _wrap_flat_index_open_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_89 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_90 arg5);
+extern uintptr_t _wrap_flat_index_open_memory_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_91 arg2, swig_type_92 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_93 arg6);
+extern swig_intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_INFO_LEVELS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_INFO_SHORTEST_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_INFO_LONGEST_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_INFO_ID_TYPE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_INFO_KINDS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_INFO_SECTION_COUNT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_INFO_METADATA_COUNT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_INFO_SIDS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_INFO_ITEMS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_INFO_COLLISIONS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_INFO_FILE_BYTES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_INFO_VERIFIED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_INFO_VERSION_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_INFO_GENERATION_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_INFO_LIVE_ITEMS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_INFO_CODES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_INFO_NODES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_INFO_COUNT_native_7d9de88fb9623ede(void);
+extern void _wrap_flat_index_peek_native_7d9de88fb9623ede(swig_type_94 arg1, swig_type_95 arg2, swig_type_96 arg3, swig_type_97 arg4);
+extern void _wrap_flat_index_get_info_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_98 arg2, swig_type_99 arg3, swig_type_100 arg4);
+extern void _wrap_flat_index_verify_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_101 arg3);
+extern void _wrap_flat_index_write_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_102 arg2, swig_type_103 arg3);
+extern swig_type_104 _wrap_flat_index_bytes_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_105 arg2, swig_type_106 arg3);
+extern void _wrap_flat_index_get_section_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_107 arg2, swig_type_108 arg3, swig_type_109 arg4, swig_type_110 arg5, swig_type_111 arg6);
+extern void _wrap_flat_index_get_metadata_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_112 arg2, swig_type_113 arg3, swig_type_114 arg4, swig_type_115 arg5, swig_type_116 arg6);
+extern swig_type_117 _wrap_flat_index_codebook_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_118 arg2, swig_type_119 arg3);
+extern void _wrap_flat_index_sids_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_120 arg2, swig_intgo arg3, swig_type_121 arg4, swig_type_122 arg5, swig_type_123 arg6);
+extern void _wrap_flat_index_find_sids_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_124 arg2, swig_type_125 arg3, swig_type_126 arg4, swig_type_127 arg5, swig_type_128 arg6);
+extern void _wrap_flat_index_ordinals_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_129 arg2, swig_type_130 arg3, swig_type_131 arg4);
+extern swig_type_132 _wrap_flat_index_children_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_133 arg2, swig_type_134 arg3, swig_type_135 arg4, swig_type_136 arg5);
+extern void _wrap_flat_index_upload_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_137 arg5, swig_type_138 arg6, swig_type_139 arg7, swig_type_140 arg8);
+extern void _wrap_flat_index_get_upload_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_141 arg3, swig_type_142 arg4);
+extern void _wrap_flat_index_unload_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_143 arg3);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_TYPE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_NULLS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_DISTINCT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_CODES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_LEAST_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_GREATEST_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_COUNT_native_7d9de88fb9623ede(void);
+extern void _wrap_flat_builder_declare_attribute_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_144 arg2, swig_intgo arg3, swig_type_145 arg4);
+extern void _wrap_flat_builder_set_attribute_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_146 arg2, swig_type_147 arg3, swig_type_148 arg4, swig_type_149 arg5, swig_type_150 arg6, swig_type_151 arg7, swig_type_152 arg8, swig_type_153 arg9, swig_type_154 arg10, swig_type_155 arg11, swig_type_156 arg12);
+extern uintptr_t _wrap_flat_columns_create_native_7d9de88fb9623ede(swig_type_157 arg1);
+extern void _wrap_flat_columns_put_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_158 arg2, swig_type_159 arg3, swig_type_160 arg4, swig_type_161 arg5, swig_type_162 arg6, swig_type_163 arg7, swig_type_164 arg8, swig_type_165 arg9, swig_type_166 arg10, swig_type_167 arg11, swig_type_168 arg12);
+extern swig_type_169 _wrap_flat_index_attribute_count_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_170 arg2);
+extern swig_type_171 _wrap_flat_index_get_attribute_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_172 arg2, swig_type_173 arg3, swig_type_174 arg4, swig_type_175 arg5, swig_type_176 arg6);
+extern void _wrap_flat_index_attribute_integers_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_177 arg2, swig_type_178 arg3, swig_type_179 arg4, swig_type_180 arg5, swig_type_181 arg6, swig_type_182 arg7);
+extern void _wrap_flat_index_attribute_numbers_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_183 arg2, swig_type_184 arg3, swig_type_185 arg4, swig_type_186 arg5, swig_type_187 arg6, swig_type_188 arg7);
+extern void _wrap_flat_index_attribute_lists_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_189 arg2, swig_type_190 arg3, swig_type_191 arg4, swig_type_192 arg5, swig_type_193 arg6, swig_type_194 arg7, swig_type_195 arg8);
+extern swig_type_196 _wrap_flat_index_attribute_strings_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_197 arg2, swig_type_198 arg3, swig_type_199 arg4, swig_type_200 arg5, swig_type_201 arg6, swig_type_202 arg7);
+extern uintptr_t _wrap_flat_builder_plan_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_203 arg2);
+extern uintptr_t _wrap_flat_plan_estimate_native_7d9de88fb9623ede(swig_type_204 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_205 arg6, swig_type_206 arg7);
+extern swig_intgo _wrap_FLAT_PLAN_EXACT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_PLAN_SIDS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_PLAN_ITEMS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_PLAN_FILE_BYTES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_PLAN_NODES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_PLAN_COUNT_native_7d9de88fb9623ede(void);
+extern void _wrap_flat_plan_get_info_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_207 arg2, swig_type_208 arg3);
+extern void _wrap_flat_plan_get_section_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_209 arg2, swig_type_210 arg3, swig_type_211 arg4, swig_type_212 arg5, swig_type_213 arg6);
+extern uintptr_t _wrap_flat_filter_from_items_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_214 arg3, swig_type_215 arg4, swig_type_216 arg5, swig_type_217 arg6, swig_type_218 arg7);
+extern uintptr_t _wrap_flat_filter_from_rows_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_219 arg3, swig_type_220 arg4, swig_type_221 arg5);
+extern swig_intgo _wrap_FLAT_TERM_ANY_OF_native_7d9de88fb9623ede(void);
+extern uintptr_t _wrap_flat_filter_from_term_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_222 arg3, swig_type_223 arg4, swig_type_224 arg5, swig_type_225 arg6, swig_type_226 arg7, swig_type_227 arg8);
+extern uintptr_t _wrap_flat_filter_parse_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_228 arg2, swig_type_229 arg3);
+extern swig_type_230 _wrap_flat_filter_text_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_231 arg2, swig_type_232 arg3);
+extern uintptr_t _wrap_flat_filter_combine_native_7d9de88fb9623ede(swig_intgo arg1, uintptr_t arg2, uintptr_t arg3, swig_type_233 arg4);
+extern uintptr_t _wrap_flat_filter_update_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_234 arg3, swig_type_235 arg4, swig_type_236 arg5, swig_type_237 arg6, swig_type_238 arg7, swig_type_239 arg8);
+extern uintptr_t _wrap_flat_filter_on_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, swig_type_240 arg3);
+extern void _wrap_flat_filter_prepare_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_241 arg2);
+extern swig_intgo _wrap_FLAT_FILTER_PREPARED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_FILTER_ITEMS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_FILTER_SIDS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_FILTER_BYTES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_FILTER_COUNT_native_7d9de88fb9623ede(void);
+extern void _wrap_flat_filter_get_info_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_242 arg2, swig_type_243 arg3);
+extern swig_type_244 _wrap_flat_filter_rows_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_245 arg2, swig_type_246 arg3);
+extern uintptr_t _wrap_flat_catalog_create_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_247 arg3, swig_intgo arg4, swig_type_248 arg5, swig_type_249 arg6, swig_type_250 arg7, swig_intgo arg8, swig_intgo arg9, swig_type_251 arg10);
+extern uintptr_t _wrap_flat_catalog_open_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_252 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_253 arg5, swig_type_254 arg6, swig_type_255 arg7, swig_intgo arg8, swig_intgo arg9, swig_intgo arg10, swig_type_256 arg11);
+extern void _wrap_flat_catalog_add_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_257 arg2, swig_intgo arg3, swig_type_258 arg4, swig_type_259 arg5, swig_type_260 arg6, swig_type_261 arg7, swig_type_262 arg8, swig_type_263 arg9, uintptr_t arg10, swig_type_264 arg11);
+extern swig_type_265 _wrap_flat_catalog_add_arrow_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_266 arg2, swig_type_267 arg3, swig_type_268 arg4, swig_type_269 arg5, swig_type_270 arg6, swig_type_271 arg7, swig_type_272 arg8, swig_intgo arg9, swig_type_273 arg10);
+extern swig_type_274 _wrap_flat_catalog_remove_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_275 arg3, swig_type_276 arg4, swig_type_277 arg5, swig_type_278 arg6);
+extern void _wrap_flat_catalog_discard_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_279 arg2);
+extern swig_type_280 _wrap_flat_catalog_publish_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_281 arg2);
+extern swig_type_282 _wrap_flat_catalog_rollback_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_283 arg2, swig_type_284 arg3);
+extern swig_type_285 _wrap_flat_catalog_refresh_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_286 arg2, swig_type_287 arg3);
+extern uintptr_t _wrap_flat_compaction_create_native_7d9de88fb9623ede(void);
+extern swig_type_288 _wrap_flat_catalog_compact_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_289 arg4, swig_type_290 arg5, swig_type_291 arg6);
+extern void _wrap_flat_catalog_sync_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_292 arg2);
+extern uintptr_t _wrap_flat_catalog_snapshot_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_293 arg2, swig_type_294 arg3);
+extern swig_intgo _wrap_FLAT_CATALOG_FOLLOWS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CATALOG_VERSION_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CATALOG_GENERATION_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CATALOG_OLDEST_VERSION_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CATALOG_PUBLISHED_NS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CATALOG_ITEMS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CATALOG_SIDS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CATALOG_BASE_ITEMS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CATALOG_ADDED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CATALOG_REMOVED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CATALOG_CHANGES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CATALOG_COMPACT_SOON_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CATALOG_LOG_FAILED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CATALOG_LOG_BYTES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CATALOG_UNSYNCED_BYTES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CATALOG_BASE_BYTES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CATALOG_MEMORY_BYTES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CATALOG_CUT_BYTES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CATALOG_COUNT_native_7d9de88fb9623ede(void);
+extern void _wrap_flat_catalog_get_info_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_295 arg2, swig_type_296 arg3);
+extern swig_intgo _wrap_FLAT_VERSION_VERSION_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_VERSION_GENERATION_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_VERSION_PUBLISHED_NS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_VERSION_ITEMS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_VERSION_CHANGED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_VERSION_BYTES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_VERSION_BACK_TO_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_VERSION_IN_USE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_VERSION_COUNT_native_7d9de88fb9623ede(void);
+extern swig_type_297 _wrap_flat_catalog_versions_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_298 arg2, swig_type_299 arg3);
+extern uintptr_t _wrap_flat_constraint_create_ruled_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_300 arg4, swig_type_301 arg5, swig_type_302 arg6, swig_intgo arg7, swig_type_303 arg8, swig_type_304 arg9, swig_type_305 arg10, swig_type_306 arg11);
+extern uintptr_t _wrap_flat_constraint_create_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_307 arg2);
+extern uintptr_t _wrap_flat_constraint_exclude_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_308 arg3, swig_type_309 arg4, swig_type_310 arg5, swig_type_311 arg6);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_KINDS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_SIDS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_RULES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_ALLOWED_SIDS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_ALLOWED_ITEMS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_EXCLUDED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_ALLOWED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_CODES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_COUNT_native_7d9de88fb9623ede(void);
+extern void _wrap_flat_constraint_get_info_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_312 arg2, swig_type_313 arg3, swig_type_314 arg4);
+extern void _wrap_flat_constraint_items_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_315 arg2, swig_type_316 arg3, swig_type_317 arg4, swig_intgo arg5, swig_type_318 arg6, swig_type_319 arg7, swig_type_320 arg8, swig_type_321 arg9, swig_type_322 arg10, swig_type_323 arg11, swig_type_324 arg12);
+extern void _wrap_flat_index_item_rows_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_325 arg2, swig_type_326 arg3, swig_type_327 arg4);
+extern void _wrap_flat_index_items_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_328 arg2, swig_type_329 arg3, swig_type_330 arg4, swig_intgo arg5, swig_type_331 arg6, swig_type_332 arg7, swig_type_333 arg8, swig_type_334 arg9);
+extern void _wrap_flat_index_item_ordinals_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_335 arg2, swig_type_336 arg3, swig_type_337 arg4);
+extern void _wrap_flat_index_item_priorities_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_338 arg2, swig_type_339 arg3, swig_type_340 arg4);
+extern void _wrap_flat_index_item_ids_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_341 arg2, swig_type_342 arg3, swig_type_343 arg4, swig_type_344 arg5);
+extern swig_type_345 _wrap_flat_index_item_names_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_346 arg2, swig_type_347 arg3, swig_type_348 arg4);
+extern swig_type_349 _wrap_flat_index_find_item_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_350 arg2, swig_type_351 arg3, swig_type_352 arg4, swig_type_353 arg5);
+extern uintptr_t _wrap_flat_session_create_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_354 arg8, swig_type_355 arg9, swig_type_356 arg10, swig_type_357 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_intgo arg15, swig_type_358 arg16, swig_type_359 arg17);
+extern void _wrap_flat_session_start_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_360 arg2, swig_type_361 arg3, swig_type_362 arg4, swig_type_363 arg5, swig_intgo arg6, swig_type_364 arg7, swig_type_365 arg8, swig_type_366 arg9, swig_type_367 arg10, swig_type_368 arg11, swig_type_369 arg12, swig_type_370 arg13, swig_type_371 arg14, swig_type_372 arg15, swig_type_373 arg16, swig_type_374 arg17, swig_type_375 arg18, swig_type_376 arg19, swig_type_377 arg20);
+extern void _wrap_flat_session_step_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_378 arg2, swig_type_379 arg3, swig_type_380 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_381 arg8, swig_type_382 arg9, swig_type_383 arg10, swig_type_384 arg11, swig_type_385 arg12, swig_type_386 arg13, swig_type_387 arg14, float arg15, float arg16, swig_type_388 arg17, swig_type_389 arg18, swig_type_390 arg19, swig_type_391 arg20);
+extern swig_type_392 _wrap_flat_session_children_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_393 arg2, swig_type_394 arg3, swig_intgo arg4, swig_type_395 arg5, swig_type_396 arg6, swig_type_397 arg7);
+extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_BEAMS_PARENTS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_BEAMS_CODES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_BEAMS_SCORES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_BEAMS_STATES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LIVE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_BEAMS_ACTIVE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LEVEL_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_BEAMS_ERRORS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_BEAMS_PERTURBED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_7d9de88fb9623ede(void);
+extern void _wrap_flat_session_get_beams_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_398 arg2, swig_type_399 arg3);
+extern void _wrap_flat_session_fetch_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_400 arg2, swig_type_401 arg3, swig_type_402 arg4);
+extern void _wrap_flat_session_get_items_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_403 arg2, swig_type_404 arg3, swig_type_405 arg4, swig_type_406 arg5, swig_intgo arg6, swig_type_407 arg7, swig_type_408 arg8, swig_type_409 arg9, swig_type_410 arg10, swig_type_411 arg11, swig_type_412 arg12, swig_type_413 arg13, swig_type_414 arg14, swig_type_415 arg15, swig_type_416 arg16, swig_type_417 arg17);
+extern void _wrap_flat_session_stop_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_418 arg2, swig_type_419 arg3, swig_type_420 arg4, swig_type_421 arg5);
+extern swig_intgo _wrap_FLAT_STATS_STEPS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_BAD_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_STATS_COUNT_native_7d9de88fb9623ede(void);
+extern void _wrap_flat_session_get_stats_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_422 arg2, swig_type_423 arg3);
+extern swig_intgo _wrap_FLAT_COUNTERS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_7d9de88fb9623ede(void);
+extern swig_type_424 _wrap_flat_session_get_counters_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_425 arg2, swig_type_426 arg3, swig_type_427 arg4);
+extern uintptr_t _wrap_flat_constraint_set_create_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_428 arg2, swig_type_429 arg3, swig_type_430 arg4, swig_type_431 arg5, swig_type_432 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_433 arg9);
+extern void _wrap_flat_constraint_set_prefixes_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_434 arg2, swig_type_435 arg3, swig_type_436 arg4, swig_type_437 arg5, swig_type_438 arg6, swig_type_439 arg7, swig_type_440 arg8, swig_type_441 arg9);
+extern void _wrap_flat_constraint_set_advance_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_442 arg2, swig_type_443 arg3, swig_type_444 arg4, swig_type_445 arg5, swig_type_446 arg6, swig_type_447 arg7, swig_type_448 arg8, swig_type_449 arg9);
+extern void _wrap_flat_constraint_set_mask_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_450 arg2, swig_type_451 arg3, swig_type_452 arg4, swig_type_453 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_454 arg9, swig_type_455 arg10, swig_type_456 arg11, swig_type_457 arg12, swig_type_458 arg13);
+extern void _wrap_flat_constraint_set_bitmask_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_459 arg2, swig_type_460 arg3, swig_type_461 arg4, swig_type_462 arg5, swig_type_463 arg6, swig_type_464 arg7, swig_type_465 arg8);
+extern void _wrap_flat_constraint_set_topk_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_466 arg2, swig_type_467 arg3, swig_type_468 arg4, swig_type_469 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_470 arg9, swig_type_471 arg10, swig_type_472 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_473 arg14, swig_type_474 arg15, swig_type_475 arg16, swig_type_476 arg17, swig_type_477 arg18);
+extern void _wrap_flat_constraint_set_sample_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_478 arg2, swig_type_479 arg3, swig_type_480 arg4, swig_type_481 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_482 arg9, swig_type_483 arg10, swig_type_484 arg11, swig_intgo arg12, swig_type_485 arg13, swig_type_486 arg14, swig_type_487 arg15, swig_type_488 arg16, swig_type_489 arg17, swig_type_490 arg18, swig_type_491 arg19, swig_type_492 arg20, swig_type_493 arg21, swig_type_494 arg22, swig_type_495 arg23, swig_type_496 arg24);
+extern uintptr_t _wrap_flat_disc_create_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_497 arg7, swig_type_498 arg8, swig_type_499 arg9);
+extern swig_type_500 _wrap_flat_disc_next_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_501 arg2, swig_type_502 arg3);
+extern void _wrap_flat_disc_add_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_503 arg2, swig_type_504 arg3, swig_type_505 arg4, swig_type_506 arg5, swig_type_507 arg6, swig_type_508 arg7);
+extern void _wrap_flat_disc_get_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_509 arg2, swig_type_510 arg3, swig_type_511 arg4, swig_type_512 arg5, swig_type_513 arg6, swig_type_514 arg7, swig_type_515 arg8, swig_type_516 arg9);
+extern swig_intgo _wrap_FLAT_EVENT_END_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_EVENT_DONE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_EVENT_ADJUST_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RESULT_TAG_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RESULT_NUMBER_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RESULT_STATUS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RESULT_REQUEST_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RESULT_LIVE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RESULT_LEVELS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RESULT_QUEUED_US_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RESULT_RUN_US_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RESULT_BATCH_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RESULT_ROUNDS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RESULT_DRAFT_US_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RESULT_COUNT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ADJUST_TAG_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ADJUST_NUMBER_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ADJUST_REQUEST_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ADJUST_LEVEL_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ADJUST_LOGITS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ADJUST_ROWS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ADJUST_COLUMNS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ADJUST_PREFIXES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ADJUST_OFFSET_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ADJUST_MAP_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ADJUST_MAP_CODES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ADJUST_END_COLUMN_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_ADJUST_COUNT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_EVENT_COUNT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_flat_events_next_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_517 arg2, swig_type_518 arg3);
+extern void _wrap_flat_adjust_answer_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_519 arg2, swig_intgo arg3, swig_type_520 arg4);
+extern void _wrap_flat_result_take_native_7d9de88fb9623ede(swig_type_521 arg1, swig_type_522 arg2, swig_type_523 arg3, swig_type_524 arg4, swig_type_525 arg5);
+extern uintptr_t _wrap_flat_model_open_native_7d9de88fb9623ede(swig_type_526 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_527 arg5, swig_intgo arg6, swig_type_528 arg7);
+extern swig_intgo _wrap_FLAT_MODEL_LAYERS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_MODEL_HIDDEN_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_MODEL_HEADS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_MODEL_KV_HEADS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_MODEL_HEAD_DIM_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_MODEL_WEIGHTS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_MODEL_VOCABULARY_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_MODEL_PARAMETERS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_MODEL_COUNT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_7d9de88fb9623ede(void);
+extern void _wrap_flat_model_get_info_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_529 arg2, swig_type_530 arg3, swig_type_531 arg4);
+extern swig_intgo _wrap_FLAT_RUNNER_BEAMS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STRATEGY_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_LANES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_WAIT_US_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_ADJUST_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_SPECULATE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MODE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_TOP_K_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MAX_LISTED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_COUNT_native_7d9de88fb9623ede(void);
+extern uintptr_t _wrap_flat_runner_create_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_532 arg6, float arg7, float arg8, swig_type_533 arg9, swig_type_534 arg10, swig_type_535 arg11, swig_type_536 arg12, swig_type_537 arg13, swig_type_538 arg14, swig_type_539 arg15);
+extern uintptr_t _wrap_flat_runner_events_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_540 arg2);
+extern void _wrap_flat_runner_run_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_541 arg2, swig_type_542 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_543 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_544 arg9, swig_type_545 arg10, swig_type_546 arg11, swig_type_547 arg12, swig_type_548 arg13);
+extern swig_type_549 _wrap_flat_runner_submit_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_550 arg2, swig_type_551 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_552 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_553 arg9, swig_type_554 arg10, swig_type_555 arg11, swig_type_556 arg12);
+extern void _wrap_flat_runner_cancel_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_557 arg2, swig_type_558 arg3);
+extern swig_intgo _wrap_flat_runner_drain_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_559 arg2, swig_type_560 arg3);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_LANES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_NODES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_7d9de88fb9623ede(void);
+extern void _wrap_flat_runner_get_stats_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_561 arg2, swig_type_562 arg3);
+extern void _wrap_flat_runner_close_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_563 arg2);
+extern swig_intgo _wrap_FLAT_DRAFT_LEVELS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_DRAFT_HIDDEN_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_DRAFT_EMBEDDING_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_DRAFT_INPUT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_DRAFT_TRANSITION_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_DRAFT_DTYPE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_DRAFT_PARAMETERS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_DRAFT_COUNT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_DRAFT_LISTS_native_7d9de88fb9623ede(void);
+extern uintptr_t _wrap_flat_draft_head_open_native_7d9de88fb9623ede(swig_type_564 arg1, swig_type_565 arg2);
+extern swig_type_566 _wrap_flat_draft_head_get_info_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_567 arg2, swig_type_568 arg3, swig_type_569 arg4, swig_type_570 arg5);
+extern void _wrap_flat_draft_head_write_native_7d9de88fb9623ede(swig_type_571 arg1, swig_type_572 arg2, swig_type_573 arg3, swig_type_574 arg4, swig_type_575 arg5, swig_type_576 arg6, swig_intgo arg7, swig_type_577 arg8);
+extern uintptr_t _wrap_flat_draft_decoder_create_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_578 arg9, swig_intgo arg10, swig_intgo arg11, swig_type_579 arg12);
+extern void _wrap_flat_draft_decoder_run_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_580 arg2, swig_type_581 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_582 arg7, swig_type_583 arg8, swig_type_584 arg9, swig_type_585 arg10, swig_type_586 arg11, swig_type_587 arg12, swig_type_588 arg13, swig_intgo arg14, swig_type_589 arg15, swig_type_590 arg16, swig_type_591 arg17, swig_type_592 arg18, swig_type_593 arg19, swig_type_594 arg20);
+extern swig_intgo _wrap_FLAT_DRAFT_START_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_DRAFT_DECODE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_DRAFT_RUN_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_LIVE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_ERRORS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_SIDS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_SCORES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_ORDINALS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_COUNT_native_7d9de88fb9623ede(void);
+extern void _wrap_flat_draft_decoder_enqueue_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_595 arg3, swig_type_596 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_597 arg8, swig_type_598 arg9, swig_type_599 arg10, swig_type_600 arg11, swig_type_601 arg12, swig_type_602 arg13, swig_type_603 arg14, swig_intgo arg15, swig_type_604 arg16, swig_type_605 arg17, swig_type_606 arg18);
+extern uintptr_t _wrap_flat_output_layer_create_native_7d9de88fb9623ede(swig_type_607 arg1, swig_type_608 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_609 arg6, swig_type_610 arg7, swig_type_611 arg8, swig_type_612 arg9, float arg10, swig_intgo arg11, swig_type_613 arg12);
+extern uintptr_t _wrap_flat_hidden_create_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_614 arg4, swig_type_615 arg5);
+extern void _wrap_flat_hidden_step_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_616 arg3, swig_type_617 arg4, swig_type_618 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_619 arg9, swig_type_620 arg10, swig_type_621 arg11, swig_type_622 arg12, swig_type_623 arg13, swig_type_624 arg14, swig_type_625 arg15, float arg16, swig_type_626 arg17, swig_type_627 arg18, swig_type_628 arg19);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_7d9de88fb9623ede(void);
+extern void _wrap_flat_hidden_get_stats_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_629 arg2, swig_type_630 arg3, swig_type_631 arg4);
+extern uintptr_t _wrap_flat_speculation_create_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_632 arg5, swig_type_633 arg6);
+extern swig_type_634 _wrap_flat_speculation_begin_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_635 arg2, swig_type_636 arg3, swig_type_637 arg4);
+extern swig_intgo _wrap_FLAT_TREE_DEPTH_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_TREE_SLOT_COUNT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_TREE_NODES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_TREE_SLOTS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_TREE_TOKENS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_TREE_CODES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_TREE_POSITIONS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_TREE_PARENTS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_TREE_PLACES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_TREE_ANCESTORS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_TREE_DRAFT_NODES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_TREE_COUNT_native_7d9de88fb9623ede(void);
+extern void _wrap_flat_speculation_get_tree_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_638 arg2, swig_type_639 arg3);
+extern void _wrap_flat_speculation_add_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_640 arg2);
+extern void _wrap_flat_speculation_get_mask_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_641 arg2, swig_type_642 arg3, swig_type_643 arg4);
+extern void _wrap_flat_speculation_verify_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_644 arg2, swig_type_645 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_646 arg7, swig_type_647 arg8, swig_type_648 arg9, swig_type_649 arg10, swig_type_650 arg11, swig_type_651 arg12, swig_type_652 arg13);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_7d9de88fb9623ede(void);
+extern void _wrap_flat_speculation_get_stats_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_653 arg2, swig_type_654 arg3);
+extern void _wrap_flat_relaxed_draw_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_655 arg2, float arg3, swig_intgo arg4, swig_type_656 arg5, swig_type_657 arg6, swig_intgo arg7, swig_type_658 arg8, swig_type_659 arg9);
+extern swig_intgo _wrap_FLAT_RELAXED_LIVE_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RELAXED_ACCEPTED_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RELAXED_GOES_ON_native_7d9de88fb9623ede(void);
+extern swig_intgo _wrap_FLAT_RELAXED_COUNT_native_7d9de88fb9623ede(void);
+extern void _wrap_flat_relaxed_verify_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_660 arg2, swig_type_661 arg3, swig_type_662 arg4, float arg5, swig_intgo arg6, swig_type_663 arg7, swig_type_664 arg8, swig_intgo arg9, swig_type_665 arg10, swig_type_666 arg11, swig_type_667 arg12);
 #undef intgo
 */
 import "C"
@@ -1170,13 +1293,13 @@ type _ sync.Mutex
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_native_dc34e60f533faa8e(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_native_7d9de88fb9623ede(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
@@ -1187,7 +1310,7 @@ const SIDBEAM_ABI_VERSION uint = 1
 
 func _swig_getSIDBEAM_MAX_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_LEVELS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_LEVELS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1195,7 +1318,7 @@ var SIDBEAM_MAX_LEVELS int = _swig_getSIDBEAM_MAX_LEVELS()
 
 func _swig_getSIDBEAM_MAX_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_CODES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_CODES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1203,7 +1326,7 @@ var SIDBEAM_MAX_CODES int = _swig_getSIDBEAM_MAX_CODES()
 
 func _swig_getSIDBEAM_MAX_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_BEAMS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_BEAMS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1211,7 +1334,7 @@ var SIDBEAM_MAX_BEAMS int = _swig_getSIDBEAM_MAX_BEAMS()
 
 func _swig_getSIDBEAM_DTYPE_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F32_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F32_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1219,7 +1342,7 @@ var SIDBEAM_DTYPE_F32 int = _swig_getSIDBEAM_DTYPE_F32()
 
 func _swig_getSIDBEAM_DTYPE_F16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F16_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F16_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1227,7 +1350,7 @@ var SIDBEAM_DTYPE_F16 int = _swig_getSIDBEAM_DTYPE_F16()
 
 func _swig_getSIDBEAM_DTYPE_BF16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_BF16_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_BF16_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1235,7 +1358,7 @@ var SIDBEAM_DTYPE_BF16 int = _swig_getSIDBEAM_DTYPE_BF16()
 
 func _swig_getSIDBEAM_DEVICE_CPU() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CPU_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CPU_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1243,7 +1366,7 @@ var SIDBEAM_DEVICE_CPU int = _swig_getSIDBEAM_DEVICE_CPU()
 
 func _swig_getSIDBEAM_DEVICE_CUDA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CUDA_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CUDA_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1251,7 +1374,7 @@ var SIDBEAM_DEVICE_CUDA int = _swig_getSIDBEAM_DEVICE_CUDA()
 
 func _swig_getSIDBEAM_KIND_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_TRIE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_TRIE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1259,7 +1382,7 @@ var SIDBEAM_KIND_TRIE int = _swig_getSIDBEAM_KIND_TRIE()
 
 func _swig_getSIDBEAM_KIND_SORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_SORTED_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_SORTED_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1267,7 +1390,7 @@ var SIDBEAM_KIND_SORTED int = _swig_getSIDBEAM_KIND_SORTED()
 
 func _swig_getSIDBEAM_KIND_HASH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_HASH_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_HASH_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1275,7 +1398,7 @@ var SIDBEAM_KIND_HASH int = _swig_getSIDBEAM_KIND_HASH()
 
 func _swig_getSIDBEAM_KIND_COMPACT_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_COMPACT_TRIE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_COMPACT_TRIE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1283,7 +1406,7 @@ var SIDBEAM_KIND_COMPACT_TRIE int = _swig_getSIDBEAM_KIND_COMPACT_TRIE()
 
 func _swig_getSIDBEAM_OK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_OK_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_OK_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1291,7 +1414,7 @@ var SIDBEAM_OK int = _swig_getSIDBEAM_OK()
 
 func _swig_getSIDBEAM_INVALID_ARGUMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_INVALID_ARGUMENT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_INVALID_ARGUMENT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1299,7 +1422,7 @@ var SIDBEAM_INVALID_ARGUMENT int = _swig_getSIDBEAM_INVALID_ARGUMENT()
 
 func _swig_getSIDBEAM_OUT_OF_MEMORY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_OUT_OF_MEMORY_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_OUT_OF_MEMORY_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1307,7 +1430,7 @@ var SIDBEAM_OUT_OF_MEMORY int = _swig_getSIDBEAM_OUT_OF_MEMORY()
 
 func _swig_getSIDBEAM_IO_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_IO_ERROR_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_IO_ERROR_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1315,7 +1438,7 @@ var SIDBEAM_IO_ERROR int = _swig_getSIDBEAM_IO_ERROR()
 
 func _swig_getSIDBEAM_CORRUPT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_CORRUPT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_CORRUPT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1323,7 +1446,7 @@ var SIDBEAM_CORRUPT int = _swig_getSIDBEAM_CORRUPT()
 
 func _swig_getSIDBEAM_UNSUPPORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_UNSUPPORTED_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_UNSUPPORTED_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1331,7 +1454,7 @@ var SIDBEAM_UNSUPPORTED int = _swig_getSIDBEAM_UNSUPPORTED()
 
 func _swig_getSIDBEAM_MISSING_SECTION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MISSING_SECTION_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_MISSING_SECTION_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1339,7 +1462,7 @@ var SIDBEAM_MISSING_SECTION int = _swig_getSIDBEAM_MISSING_SECTION()
 
 func _swig_getSIDBEAM_COLLISION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISION_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISION_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1347,7 +1470,7 @@ var SIDBEAM_COLLISION int = _swig_getSIDBEAM_COLLISION()
 
 func _swig_getSIDBEAM_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_CANCELLED_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_CANCELLED_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1355,7 +1478,7 @@ var SIDBEAM_CANCELLED int = _swig_getSIDBEAM_CANCELLED()
 
 func _swig_getSIDBEAM_BAD_STATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_BAD_STATE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_BAD_STATE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1363,7 +1486,7 @@ var SIDBEAM_BAD_STATE int = _swig_getSIDBEAM_BAD_STATE()
 
 func _swig_getSIDBEAM_NO_DEVICE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NO_DEVICE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_NO_DEVICE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1371,7 +1494,7 @@ var SIDBEAM_NO_DEVICE int = _swig_getSIDBEAM_NO_DEVICE()
 
 func _swig_getSIDBEAM_INTERNAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_INTERNAL_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_INTERNAL_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1379,7 +1502,7 @@ var SIDBEAM_INTERNAL int = _swig_getSIDBEAM_INTERNAL()
 
 func _swig_getSIDBEAM_DEVICE_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_ERROR_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_ERROR_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1387,7 +1510,7 @@ var SIDBEAM_DEVICE_ERROR int = _swig_getSIDBEAM_DEVICE_ERROR()
 
 func _swig_getSIDBEAM_QUEUE_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_QUEUE_FULL_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_QUEUE_FULL_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1395,7 +1518,7 @@ var SIDBEAM_QUEUE_FULL int = _swig_getSIDBEAM_QUEUE_FULL()
 
 func _swig_getSIDBEAM_DEADLINE_EXCEEDED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEADLINE_EXCEEDED_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_DEADLINE_EXCEEDED_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1403,7 +1526,7 @@ var SIDBEAM_DEADLINE_EXCEEDED int = _swig_getSIDBEAM_DEADLINE_EXCEEDED()
 
 func Sidbeam_version() (_swig_ret string) {
 	var swig_r []byte
-	swig_r_p := C._wrap_sidbeam_version_native_dc34e60f533faa8e()
+	swig_r_p := C._wrap_sidbeam_version_native_7d9de88fb9623ede()
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -1412,14 +1535,14 @@ func Sidbeam_version() (_swig_ret string) {
 
 func Sidbeam_abi_version() (_swig_ret uint) {
 	var swig_r uint
-	swig_r = (uint)(C._wrap_sidbeam_abi_version_native_dc34e60f533faa8e())
+	swig_r = (uint)(C._wrap_sidbeam_abi_version_native_7d9de88fb9623ede())
 	return swig_r
 }
 
 func Sidbeam_status_name(arg1 int) (_swig_ret string) {
 	var swig_r []byte
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_sidbeam_status_name_native_dc34e60f533faa8e(C.swig_intgo(_swig_i_0))
+	swig_r_p := C._wrap_sidbeam_status_name_native_7d9de88fb9623ede(C.swig_intgo(_swig_i_0))
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -1428,7 +1551,7 @@ func Sidbeam_status_name(arg1 int) (_swig_ret string) {
 
 func Sidbeam_cpu_target() (_swig_ret string) {
 	var swig_r []byte
-	swig_r_p := C._wrap_sidbeam_cpu_target_native_dc34e60f533faa8e()
+	swig_r_p := C._wrap_sidbeam_cpu_target_native_7d9de88fb9623ede()
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -1437,7 +1560,7 @@ func Sidbeam_cpu_target() (_swig_ret string) {
 
 func _swig_getFLAT_BROADCAST() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_FLAT_BROADCAST_native_dc34e60f533faa8e())
+	swig_r = (int64)(C._wrap_FLAT_BROADCAST_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1445,7 +1568,7 @@ var FLAT_BROADCAST int64 = _swig_getFLAT_BROADCAST()
 
 func _swig_getSIDBEAM_LOG_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_ERROR_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_ERROR_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1453,7 +1576,7 @@ var SIDBEAM_LOG_ERROR int = _swig_getSIDBEAM_LOG_ERROR()
 
 func _swig_getSIDBEAM_LOG_WARNING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_WARNING_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_WARNING_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1461,7 +1584,7 @@ var SIDBEAM_LOG_WARNING int = _swig_getSIDBEAM_LOG_WARNING()
 
 func _swig_getSIDBEAM_LOG_INFO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_INFO_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_INFO_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1469,7 +1592,7 @@ var SIDBEAM_LOG_INFO int = _swig_getSIDBEAM_LOG_INFO()
 
 func _swig_getSIDBEAM_ID_I64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_I64_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_I64_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1477,7 +1600,7 @@ var SIDBEAM_ID_I64 int = _swig_getSIDBEAM_ID_I64()
 
 func _swig_getSIDBEAM_ID_U64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_U64_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_U64_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1485,7 +1608,7 @@ var SIDBEAM_ID_U64 int = _swig_getSIDBEAM_ID_U64()
 
 func _swig_getSIDBEAM_ID_STRING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_STRING_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_STRING_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1493,7 +1616,7 @@ var SIDBEAM_ID_STRING int = _swig_getSIDBEAM_ID_STRING()
 
 func _swig_getSIDBEAM_COLLISIONS_KEEP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_KEEP_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_KEEP_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1501,7 +1624,7 @@ var SIDBEAM_COLLISIONS_KEEP int = _swig_getSIDBEAM_COLLISIONS_KEEP()
 
 func _swig_getSIDBEAM_COLLISIONS_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_ERROR_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_ERROR_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1509,7 +1632,7 @@ var SIDBEAM_COLLISIONS_ERROR int = _swig_getSIDBEAM_COLLISIONS_ERROR()
 
 func _swig_getSIDBEAM_COLLISIONS_FIRST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_FIRST_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_FIRST_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1517,7 +1640,7 @@ var SIDBEAM_COLLISIONS_FIRST int = _swig_getSIDBEAM_COLLISIONS_FIRST()
 
 func _swig_getSIDBEAM_PHASE_SORT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SORT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SORT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1525,7 +1648,7 @@ var SIDBEAM_PHASE_SORT int = _swig_getSIDBEAM_PHASE_SORT()
 
 func _swig_getSIDBEAM_PHASE_SCAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SCAN_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SCAN_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1533,7 +1656,7 @@ var SIDBEAM_PHASE_SCAN int = _swig_getSIDBEAM_PHASE_SCAN()
 
 func _swig_getSIDBEAM_PHASE_EMIT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_EMIT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_EMIT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1541,7 +1664,7 @@ var SIDBEAM_PHASE_EMIT int = _swig_getSIDBEAM_PHASE_EMIT()
 
 func _swig_getSIDBEAM_PHASE_CHECKSUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_CHECKSUM_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_CHECKSUM_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1549,17 +1672,33 @@ var SIDBEAM_PHASE_CHECKSUM int = _swig_getSIDBEAM_PHASE_CHECKSUM()
 
 func _swig_getSIDBEAM_PHASE_SYNC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SYNC_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SYNC_native_7d9de88fb9623ede())
 	return swig_r
 }
 
 var SIDBEAM_PHASE_SYNC int = _swig_getSIDBEAM_PHASE_SYNC()
 
+func _swig_getSIDBEAM_PHASE_GATHER() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_GATHER_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var SIDBEAM_PHASE_GATHER int = _swig_getSIDBEAM_PHASE_GATHER()
+
+func _swig_getSIDBEAM_PHASE_WRITE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_WRITE_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var SIDBEAM_PHASE_WRITE int = _swig_getSIDBEAM_PHASE_WRITE()
+
 const SIDBEAM_IMPORT_ABI_VERSION uint = 1
 
 func _swig_getSIDBEAM_PHASE_SURVEY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SURVEY_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SURVEY_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1567,7 +1706,7 @@ var SIDBEAM_PHASE_SURVEY int = _swig_getSIDBEAM_PHASE_SURVEY()
 
 func _swig_getSIDBEAM_PHASE_READ() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_READ_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_READ_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1575,7 +1714,7 @@ var SIDBEAM_PHASE_READ int = _swig_getSIDBEAM_PHASE_READ()
 
 func _swig_getSIDBEAM_QUOTES_AUTO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_AUTO_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_AUTO_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1583,7 +1722,7 @@ var SIDBEAM_QUOTES_AUTO int = _swig_getSIDBEAM_QUOTES_AUTO()
 
 func _swig_getSIDBEAM_QUOTES_RFC4180() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_RFC4180_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_RFC4180_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1591,7 +1730,7 @@ var SIDBEAM_QUOTES_RFC4180 int = _swig_getSIDBEAM_QUOTES_RFC4180()
 
 func _swig_getSIDBEAM_QUOTES_TEXT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_TEXT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_TEXT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1599,7 +1738,7 @@ var SIDBEAM_QUOTES_TEXT int = _swig_getSIDBEAM_QUOTES_TEXT()
 
 func _swig_getSIDBEAM_RESIDENCY_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_MAP_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_MAP_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1607,7 +1746,7 @@ var SIDBEAM_RESIDENCY_MAP int = _swig_getSIDBEAM_RESIDENCY_MAP()
 
 func _swig_getSIDBEAM_RESIDENCY_PREFAULT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_PREFAULT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_PREFAULT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1615,7 +1754,7 @@ var SIDBEAM_RESIDENCY_PREFAULT int = _swig_getSIDBEAM_RESIDENCY_PREFAULT()
 
 func _swig_getSIDBEAM_RESIDENCY_LOCK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_LOCK_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_LOCK_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1623,7 +1762,7 @@ var SIDBEAM_RESIDENCY_LOCK int = _swig_getSIDBEAM_RESIDENCY_LOCK()
 
 func _swig_getSIDBEAM_RESIDENCY_COPY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_COPY_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_COPY_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1631,7 +1770,7 @@ var SIDBEAM_RESIDENCY_COPY int = _swig_getSIDBEAM_RESIDENCY_COPY()
 
 func _swig_getSIDBEAM_VERIFY_HEADER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_HEADER_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_HEADER_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1639,7 +1778,7 @@ var SIDBEAM_VERIFY_HEADER int = _swig_getSIDBEAM_VERIFY_HEADER()
 
 func _swig_getSIDBEAM_VERIFY_CHECKSUMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_CHECKSUMS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_CHECKSUMS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1647,7 +1786,7 @@ var SIDBEAM_VERIFY_CHECKSUMS int = _swig_getSIDBEAM_VERIFY_CHECKSUMS()
 
 func _swig_getSIDBEAM_VERIFY_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_FULL_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_FULL_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1655,7 +1794,7 @@ var SIDBEAM_VERIFY_FULL int = _swig_getSIDBEAM_VERIFY_FULL()
 
 func _swig_getSIDBEAM_ATTRIBUTE_I64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_I64_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_I64_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1663,7 +1802,7 @@ var SIDBEAM_ATTRIBUTE_I64 int = _swig_getSIDBEAM_ATTRIBUTE_I64()
 
 func _swig_getSIDBEAM_ATTRIBUTE_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_F32_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_F32_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1671,7 +1810,7 @@ var SIDBEAM_ATTRIBUTE_F32 int = _swig_getSIDBEAM_ATTRIBUTE_F32()
 
 func _swig_getSIDBEAM_ATTRIBUTE_BOOL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_BOOL_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_BOOL_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1679,7 +1818,7 @@ var SIDBEAM_ATTRIBUTE_BOOL int = _swig_getSIDBEAM_ATTRIBUTE_BOOL()
 
 func _swig_getSIDBEAM_ATTRIBUTE_STRING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_STRING_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_STRING_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1687,7 +1826,7 @@ var SIDBEAM_ATTRIBUTE_STRING int = _swig_getSIDBEAM_ATTRIBUTE_STRING()
 
 func _swig_getSIDBEAM_ATTRIBUTE_STRING_LIST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1695,7 +1834,7 @@ var SIDBEAM_ATTRIBUTE_STRING_LIST int = _swig_getSIDBEAM_ATTRIBUTE_STRING_LIST()
 
 func _swig_getSIDBEAM_ITEMS_BY_ID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ITEMS_BY_ID_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_ITEMS_BY_ID_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1703,7 +1842,7 @@ var SIDBEAM_ITEMS_BY_ID int = _swig_getSIDBEAM_ITEMS_BY_ID()
 
 func _swig_getSIDBEAM_ITEMS_BY_ROW() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ITEMS_BY_ROW_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_ITEMS_BY_ROW_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1711,7 +1850,7 @@ var SIDBEAM_ITEMS_BY_ROW int = _swig_getSIDBEAM_ITEMS_BY_ROW()
 
 func _swig_getSIDBEAM_ROWS_BITS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ROWS_BITS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_ROWS_BITS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1719,7 +1858,7 @@ var SIDBEAM_ROWS_BITS int = _swig_getSIDBEAM_ROWS_BITS()
 
 func _swig_getSIDBEAM_ROWS_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ROWS_BYTES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_ROWS_BYTES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1727,7 +1866,7 @@ var SIDBEAM_ROWS_BYTES int = _swig_getSIDBEAM_ROWS_BYTES()
 
 func _swig_getSIDBEAM_ROWS_ROARING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ROWS_ROARING_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_ROWS_ROARING_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1735,7 +1874,7 @@ var SIDBEAM_ROWS_ROARING int = _swig_getSIDBEAM_ROWS_ROARING()
 
 func _swig_getSIDBEAM_TERM_EQUAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_TERM_EQUAL_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_EQUAL_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1743,7 +1882,7 @@ var SIDBEAM_TERM_EQUAL int = _swig_getSIDBEAM_TERM_EQUAL()
 
 func _swig_getSIDBEAM_TERM_NOT_EQUAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_TERM_NOT_EQUAL_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_NOT_EQUAL_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1751,7 +1890,7 @@ var SIDBEAM_TERM_NOT_EQUAL int = _swig_getSIDBEAM_TERM_NOT_EQUAL()
 
 func _swig_getSIDBEAM_TERM_LESS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_TERM_LESS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_LESS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1759,7 +1898,7 @@ var SIDBEAM_TERM_LESS int = _swig_getSIDBEAM_TERM_LESS()
 
 func _swig_getSIDBEAM_TERM_AT_MOST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_TERM_AT_MOST_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_AT_MOST_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1767,7 +1906,7 @@ var SIDBEAM_TERM_AT_MOST int = _swig_getSIDBEAM_TERM_AT_MOST()
 
 func _swig_getSIDBEAM_TERM_GREATER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_TERM_GREATER_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_GREATER_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1775,7 +1914,7 @@ var SIDBEAM_TERM_GREATER int = _swig_getSIDBEAM_TERM_GREATER()
 
 func _swig_getSIDBEAM_TERM_AT_LEAST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_TERM_AT_LEAST_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_AT_LEAST_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1783,7 +1922,7 @@ var SIDBEAM_TERM_AT_LEAST int = _swig_getSIDBEAM_TERM_AT_LEAST()
 
 func _swig_getSIDBEAM_TERM_IN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_TERM_IN_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_IN_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1791,7 +1930,7 @@ var SIDBEAM_TERM_IN int = _swig_getSIDBEAM_TERM_IN()
 
 func _swig_getSIDBEAM_TERM_BETWEEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_TERM_BETWEEN_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_BETWEEN_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1799,7 +1938,7 @@ var SIDBEAM_TERM_BETWEEN int = _swig_getSIDBEAM_TERM_BETWEEN()
 
 func _swig_getSIDBEAM_TERM_CONTAINS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_TERM_CONTAINS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_CONTAINS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1807,7 +1946,7 @@ var SIDBEAM_TERM_CONTAINS int = _swig_getSIDBEAM_TERM_CONTAINS()
 
 func _swig_getSIDBEAM_TERM_IS_NULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_TERM_IS_NULL_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_IS_NULL_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1815,7 +1954,7 @@ var SIDBEAM_TERM_IS_NULL int = _swig_getSIDBEAM_TERM_IS_NULL()
 
 func _swig_getSIDBEAM_FILTER_AND() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_FILTER_AND_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_FILTER_AND_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1823,7 +1962,7 @@ var SIDBEAM_FILTER_AND int = _swig_getSIDBEAM_FILTER_AND()
 
 func _swig_getSIDBEAM_FILTER_OR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_FILTER_OR_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_FILTER_OR_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1831,15 +1970,39 @@ var SIDBEAM_FILTER_OR int = _swig_getSIDBEAM_FILTER_OR()
 
 func _swig_getSIDBEAM_FILTER_NOT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_FILTER_NOT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_FILTER_NOT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
 var SIDBEAM_FILTER_NOT int = _swig_getSIDBEAM_FILTER_NOT()
 
+func _swig_getSIDBEAM_SYNC_PUBLISH() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_SYNC_PUBLISH_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var SIDBEAM_SYNC_PUBLISH int = _swig_getSIDBEAM_SYNC_PUBLISH()
+
+func _swig_getSIDBEAM_SYNC_INTERVAL() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_SYNC_INTERVAL_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var SIDBEAM_SYNC_INTERVAL int = _swig_getSIDBEAM_SYNC_INTERVAL()
+
+func _swig_getSIDBEAM_SYNC_HOST() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_SYNC_HOST_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var SIDBEAM_SYNC_HOST int = _swig_getSIDBEAM_SYNC_HOST()
+
 func _swig_getSIDBEAM_NORMALIZE_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_FULL_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_FULL_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1847,7 +2010,7 @@ var SIDBEAM_NORMALIZE_FULL int = _swig_getSIDBEAM_NORMALIZE_FULL()
 
 func _swig_getSIDBEAM_NORMALIZE_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_LEVEL_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_LEVEL_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1855,7 +2018,7 @@ var SIDBEAM_NORMALIZE_LEVEL int = _swig_getSIDBEAM_NORMALIZE_LEVEL()
 
 func _swig_getSIDBEAM_NORMALIZE_VALID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_VALID_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_VALID_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1863,7 +2026,7 @@ var SIDBEAM_NORMALIZE_VALID int = _swig_getSIDBEAM_NORMALIZE_VALID()
 
 func _swig_getSIDBEAM_NORMALIZE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_NONE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_NONE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1871,7 +2034,7 @@ var SIDBEAM_NORMALIZE_NONE int = _swig_getSIDBEAM_NORMALIZE_NONE()
 
 func _swig_getSIDBEAM_MODE_SEARCH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MODE_SEARCH_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_MODE_SEARCH_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1879,7 +2042,7 @@ var SIDBEAM_MODE_SEARCH int = _swig_getSIDBEAM_MODE_SEARCH()
 
 func _swig_getSIDBEAM_MODE_SAMPLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MODE_SAMPLE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_MODE_SAMPLE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1887,7 +2050,7 @@ var SIDBEAM_MODE_SAMPLE int = _swig_getSIDBEAM_MODE_SAMPLE()
 
 func _swig_getSIDBEAM_MODE_STOCHASTIC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MODE_STOCHASTIC_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_MODE_STOCHASTIC_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1895,7 +2058,7 @@ var SIDBEAM_MODE_STOCHASTIC int = _swig_getSIDBEAM_MODE_STOCHASTIC()
 
 func _swig_getSIDBEAM_STRATEGY_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_TRIE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_TRIE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1903,7 +2066,7 @@ var SIDBEAM_STRATEGY_TRIE int = _swig_getSIDBEAM_STRATEGY_TRIE()
 
 func _swig_getSIDBEAM_STRATEGY_SORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1911,7 +2074,7 @@ var SIDBEAM_STRATEGY_SORTED int = _swig_getSIDBEAM_STRATEGY_SORTED()
 
 func _swig_getSIDBEAM_STRATEGY_SORTED_TOPK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1919,7 +2082,7 @@ var SIDBEAM_STRATEGY_SORTED_TOPK int = _swig_getSIDBEAM_STRATEGY_SORTED_TOPK()
 
 func _swig_getSIDBEAM_STRATEGY_HASH_FINAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1927,7 +2090,7 @@ var SIDBEAM_STRATEGY_HASH_FINAL int = _swig_getSIDBEAM_STRATEGY_HASH_FINAL()
 
 func _swig_getSIDBEAM_STRATEGY_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_NONE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_NONE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1935,7 +2098,7 @@ var SIDBEAM_STRATEGY_NONE int = _swig_getSIDBEAM_STRATEGY_NONE()
 
 func _swig_getSIDBEAM_SLOT_BAD_ROW() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_ROW_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_ROW_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1943,7 +2106,7 @@ var SIDBEAM_SLOT_BAD_ROW int = _swig_getSIDBEAM_SLOT_BAD_ROW()
 
 func _swig_getSIDBEAM_SLOT_BAD_LSE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_LSE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_LSE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1951,7 +2114,7 @@ var SIDBEAM_SLOT_BAD_LSE int = _swig_getSIDBEAM_SLOT_BAD_LSE()
 
 func _swig_getSIDBEAM_SLOT_BAD_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_MAP_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_MAP_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1961,7 +2124,7 @@ const SIDBEAM_RUNNER_ABI_VERSION uint = 1
 
 func _swig_getSIDBEAM_WEIGHTS_STORED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_STORED_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_STORED_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1969,7 +2132,7 @@ var SIDBEAM_WEIGHTS_STORED int = _swig_getSIDBEAM_WEIGHTS_STORED()
 
 func _swig_getSIDBEAM_WEIGHTS_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F32_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F32_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1977,7 +2140,7 @@ var SIDBEAM_WEIGHTS_F32 int = _swig_getSIDBEAM_WEIGHTS_F32()
 
 func _swig_getSIDBEAM_WEIGHTS_F16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F16_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F16_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1985,7 +2148,7 @@ var SIDBEAM_WEIGHTS_F16 int = _swig_getSIDBEAM_WEIGHTS_F16()
 
 func _swig_getSIDBEAM_WEIGHTS_BF16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_BF16_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_BF16_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -1993,7 +2156,7 @@ var SIDBEAM_WEIGHTS_BF16 int = _swig_getSIDBEAM_WEIGHTS_BF16()
 
 func _swig_getSIDBEAM_WEIGHTS_INT8() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_INT8_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_INT8_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2001,7 +2164,7 @@ var SIDBEAM_WEIGHTS_INT8 int = _swig_getSIDBEAM_WEIGHTS_INT8()
 
 func _swig_getSIDBEAM_SPECULATE_STRICT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_STRICT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_STRICT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2009,7 +2172,7 @@ var SIDBEAM_SPECULATE_STRICT int = _swig_getSIDBEAM_SPECULATE_STRICT()
 
 func _swig_getSIDBEAM_SPECULATE_RELAXED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_RELAXED_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_RELAXED_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2017,7 +2180,7 @@ var SIDBEAM_SPECULATE_RELAXED int = _swig_getSIDBEAM_SPECULATE_RELAXED()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_BOTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2025,7 +2188,7 @@ var SIDBEAM_DRAFT_INPUT_BOTH int = _swig_getSIDBEAM_DRAFT_INPUT_BOTH()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2033,7 +2196,7 @@ var SIDBEAM_DRAFT_INPUT_HIDDEN int = _swig_getSIDBEAM_DRAFT_INPUT_HIDDEN()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_STATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_STATE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_STATE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2041,7 +2204,7 @@ var SIDBEAM_DRAFT_INPUT_STATE int = _swig_getSIDBEAM_DRAFT_INPUT_STATE()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_RNN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2049,7 +2212,7 @@ var SIDBEAM_DRAFT_TRANSITION_RNN int = _swig_getSIDBEAM_DRAFT_TRANSITION_RNN()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_GRU() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2057,7 +2220,7 @@ var SIDBEAM_DRAFT_TRANSITION_GRU int = _swig_getSIDBEAM_DRAFT_TRANSITION_GRU()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_ADD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2065,7 +2228,7 @@ var SIDBEAM_DRAFT_TRANSITION_ADD int = _swig_getSIDBEAM_DRAFT_TRANSITION_ADD()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2073,7 +2236,7 @@ var SIDBEAM_DRAFT_TRANSITION_NONE int = _swig_getSIDBEAM_DRAFT_TRANSITION_NONE()
 
 func _swig_getSIDBEAM_DRAFT_VERIFY_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2081,7 +2244,7 @@ var SIDBEAM_DRAFT_VERIFY_TRIE int = _swig_getSIDBEAM_DRAFT_VERIFY_TRIE()
 
 func _swig_getSIDBEAM_DRAFT_VERIFY_HASH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2089,7 +2252,7 @@ var SIDBEAM_DRAFT_VERIFY_HASH int = _swig_getSIDBEAM_DRAFT_VERIFY_HASH()
 
 func _swig_getSIDBEAM_DRAFT_VERIFY_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2097,7 +2260,7 @@ var SIDBEAM_DRAFT_VERIFY_NONE int = _swig_getSIDBEAM_DRAFT_VERIFY_NONE()
 
 func _swig_getSIDBEAM_HIDDEN_FASTEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_FASTEST_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_FASTEST_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2105,7 +2268,7 @@ var SIDBEAM_HIDDEN_FASTEST int = _swig_getSIDBEAM_HIDDEN_FASTEST()
 
 func _swig_getSIDBEAM_HIDDEN_CHILDREN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_CHILDREN_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_CHILDREN_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2113,7 +2276,7 @@ var SIDBEAM_HIDDEN_CHILDREN int = _swig_getSIDBEAM_HIDDEN_CHILDREN()
 
 func _swig_getSIDBEAM_HIDDEN_PRODUCT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_PRODUCT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_PRODUCT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2123,7 +2286,7 @@ func Flat_words(arg1 []byte, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_flat_words_native_dc34e60f533faa8e(*(*C.swig_type_6)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_7)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_flat_words_native_7d9de88fb9623ede(*(*C.swig_type_6)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_7)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2135,7 +2298,7 @@ func Flat_words(arg1 []byte, arg2 []byte) (_swig_ret int64) {
 
 func _swig_getFLAT_RUNTIME() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNTIME_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNTIME_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2143,7 +2306,7 @@ var FLAT_RUNTIME int = _swig_getFLAT_RUNTIME()
 
 func _swig_getFLAT_BUILDER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BUILDER_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_BUILDER_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2151,7 +2314,7 @@ var FLAT_BUILDER int = _swig_getFLAT_BUILDER()
 
 func _swig_getFLAT_INDEX() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INDEX_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_INDEX_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2159,7 +2322,7 @@ var FLAT_INDEX int = _swig_getFLAT_INDEX()
 
 func _swig_getFLAT_CONSTRAINT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2167,7 +2330,7 @@ var FLAT_CONSTRAINT int = _swig_getFLAT_CONSTRAINT()
 
 func _swig_getFLAT_SESSION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SESSION_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_SESSION_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2175,7 +2338,7 @@ var FLAT_SESSION int = _swig_getFLAT_SESSION()
 
 func _swig_getFLAT_CONSTRAINT_SET() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SET_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SET_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2183,7 +2346,7 @@ var FLAT_CONSTRAINT_SET int = _swig_getFLAT_CONSTRAINT_SET()
 
 func _swig_getFLAT_PLAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_PLAN_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2191,7 +2354,7 @@ var FLAT_PLAN int = _swig_getFLAT_PLAN()
 
 func _swig_getFLAT_DISC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DISC_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_DISC_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2199,7 +2362,7 @@ var FLAT_DISC int = _swig_getFLAT_DISC()
 
 func _swig_getFLAT_MODEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_MODEL_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2207,7 +2370,7 @@ var FLAT_MODEL int = _swig_getFLAT_MODEL()
 
 func _swig_getFLAT_RUNNER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2215,7 +2378,7 @@ var FLAT_RUNNER int = _swig_getFLAT_RUNNER()
 
 func _swig_getFLAT_EVENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENTS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_EVENTS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2223,7 +2386,7 @@ var FLAT_EVENTS int = _swig_getFLAT_EVENTS()
 
 func _swig_getFLAT_DRAFT_HEAD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_HEAD_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_HEAD_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2231,7 +2394,7 @@ var FLAT_DRAFT_HEAD int = _swig_getFLAT_DRAFT_HEAD()
 
 func _swig_getFLAT_DRAFT_DECODER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODER_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODER_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2239,7 +2402,7 @@ var FLAT_DRAFT_DECODER int = _swig_getFLAT_DRAFT_DECODER()
 
 func _swig_getFLAT_OUTPUT_LAYER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_OUTPUT_LAYER_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_OUTPUT_LAYER_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2247,7 +2410,7 @@ var FLAT_OUTPUT_LAYER int = _swig_getFLAT_OUTPUT_LAYER()
 
 func _swig_getFLAT_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2255,7 +2418,7 @@ var FLAT_HIDDEN int = _swig_getFLAT_HIDDEN()
 
 func _swig_getFLAT_SPECULATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2263,7 +2426,7 @@ var FLAT_SPECULATION int = _swig_getFLAT_SPECULATION()
 
 func _swig_getFLAT_IMPORT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2271,15 +2434,39 @@ var FLAT_IMPORT int = _swig_getFLAT_IMPORT()
 
 func _swig_getFLAT_FILTER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_FILTER_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_FILTER_native_7d9de88fb9623ede())
 	return swig_r
 }
 
 var FLAT_FILTER int = _swig_getFLAT_FILTER()
 
+func _swig_getFLAT_COLUMNS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_COLUMNS_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_COLUMNS int = _swig_getFLAT_COLUMNS()
+
+func _swig_getFLAT_CATALOG() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CATALOG_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_CATALOG int = _swig_getFLAT_CATALOG()
+
+func _swig_getFLAT_COMPACTION() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_COMPACTION_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_COMPACTION int = _swig_getFLAT_COMPACTION()
+
 func _swig_getFLAT_CLOSED() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_FLAT_CLOSED_native_dc34e60f533faa8e())
+	swig_r = (int64)(C._wrap_FLAT_CLOSED_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2287,25 +2474,44 @@ var FLAT_CLOSED int64 = _swig_getFLAT_CLOSED()
 
 func Flat_close(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_close_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_close_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_is_closed(arg1 uintptr) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_flat_is_closed_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_flat_is_closed_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Flat_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_free_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_free_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0))
+}
+
+func Flat_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_flat_get_progress_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_9)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_10)(unsafe.Pointer(&_swig_i_2)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+}
+
+func Flat_cancel(arg1 uintptr, arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_flat_cancel_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func Flat_view_retain(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_view_retain_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_9)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_view_retain_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_11)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2313,12 +2519,12 @@ func Flat_view_retain(arg1 uintptr, arg2 []byte) {
 
 func Flat_view_release(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_view_release_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_view_release_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_check_abi(arg1 []byte) {
 	_swig_i_0 := arg1
-	C._wrap_flat_check_abi_native_dc34e60f533faa8e(*(*C.swig_type_10)(unsafe.Pointer(&_swig_i_0)))
+	C._wrap_flat_check_abi_native_7d9de88fb9623ede(*(*C.swig_type_12)(unsafe.Pointer(&_swig_i_0)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2326,7 +2532,7 @@ func Flat_check_abi(arg1 []byte) {
 
 func _swig_getFLAT_LOG_MESSAGES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_LOG_MESSAGES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_LOG_MESSAGES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2334,7 +2540,7 @@ var FLAT_LOG_MESSAGES int = _swig_getFLAT_LOG_MESSAGES()
 
 func _swig_getFLAT_LOG_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_LOG_BYTES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_LOG_BYTES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2343,7 +2549,7 @@ var FLAT_LOG_BYTES int = _swig_getFLAT_LOG_BYTES()
 func Flat_log_take(arg1 []byte) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_flat_log_take_native_dc34e60f533faa8e(*(*C.swig_type_11)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int)(C._wrap_flat_log_take_native_7d9de88fb9623ede(*(*C.swig_type_13)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2362,7 +2568,7 @@ func Flat_runtime_create(arg1 int, arg2 int, arg3 int64, arg4 int, arg5 string, 
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	swig_r = (uintptr)(C._wrap_flat_runtime_create_native_dc34e60f533faa8e(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_12(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_13)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_14)(unsafe.Pointer(&_swig_i_5)), C.swig_type_15(_swig_i_6), C.swig_type_16(_swig_i_7), C.swig_type_17(_swig_i_8), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_9))))
+	swig_r = (uintptr)(C._wrap_flat_runtime_create_native_7d9de88fb9623ede(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_14(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_16)(unsafe.Pointer(&_swig_i_5)), C.swig_type_17(_swig_i_6), C.swig_type_18(_swig_i_7), C.swig_type_19(_swig_i_8), *(*C.swig_type_20)(unsafe.Pointer(&_swig_i_9))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -2375,7 +2581,7 @@ func Flat_runtime_create(arg1 int, arg2 int, arg3 int64, arg4 int, arg5 string, 
 	return swig_r
 }
 
-func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 int, arg6 int, arg7 int, arg8 int64, arg9 string, arg10 int64, arg11 int, arg12 []byte) (_swig_ret uintptr) {
+func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 int, arg6 int, arg7 int, arg8 int64, arg9 string, arg10 int64, arg11 int, arg12 int, arg13 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -2389,7 +2595,8 @@ func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 in
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_builder_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_19)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_20(_swig_i_7), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_8)), C.swig_type_22(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_11))))
+	_swig_i_12 := arg13
+	swig_r = (uintptr)(C._wrap_flat_builder_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_22(_swig_i_7), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_8)), C.swig_type_24(_swig_i_9), C.swig_intgo(_swig_i_10), C.swig_intgo(_swig_i_11), *(*C.swig_type_25)(unsafe.Pointer(&_swig_i_12))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2397,28 +2604,9 @@ func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 in
 		Swig_escape_val = arg9
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg12
+		Swig_escape_val = arg13
 	}
 	return swig_r
-}
-
-func Flat_builder_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	C._wrap_flat_builder_get_progress_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_25)(unsafe.Pointer(&_swig_i_2)))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg2
-	}
-	if Swig_escape_always_false {
-		Swig_escape_val = arg3
-	}
-}
-
-func Flat_builder_cancel(arg1 uintptr, arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_flat_builder_cancel_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func Flat_builder_add(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, arg5 int64, arg6 []int64, arg7 []int64, arg8 []byte) {
@@ -2430,7 +2618,7 @@ func Flat_builder_add(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, arg5 i
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_builder_add_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_3)), C.swig_type_28(_swig_i_4), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_31)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_builder_add_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_3)), C.swig_type_28(_swig_i_4), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_31)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2458,7 +2646,7 @@ func Flat_builder_add_named(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_builder_add_named_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_32)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_3)), C.swig_type_34(_swig_i_4), *(*C.swig_type_35)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_36)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_builder_add_named_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_32)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_3)), C.swig_type_34(_swig_i_4), *(*C.swig_type_35)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_36)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2484,7 +2672,7 @@ func Flat_builder_set_metadata(arg1 uintptr, arg2 string, arg3 string, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_builder_set_metadata_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_40)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_builder_set_metadata_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_40)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2500,7 +2688,7 @@ func Flat_builder_write(arg1 uintptr, arg2 string, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_builder_write_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_builder_write_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2511,7 +2699,7 @@ func Flat_builder_write(arg1 uintptr, arg2 string, arg3 []byte) {
 
 func _swig_getFLAT_ARROW_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_LEVELS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ARROW_LEVELS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2519,7 +2707,7 @@ var FLAT_ARROW_LEVELS int = _swig_getFLAT_ARROW_LEVELS()
 
 func _swig_getFLAT_ARROW_SHORTEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_SHORTEST_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ARROW_SHORTEST_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2527,7 +2715,7 @@ var FLAT_ARROW_SHORTEST int = _swig_getFLAT_ARROW_SHORTEST()
 
 func _swig_getFLAT_ARROW_ID_TYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_ID_TYPE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ARROW_ID_TYPE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2535,7 +2723,7 @@ var FLAT_ARROW_ID_TYPE int = _swig_getFLAT_ARROW_ID_TYPE()
 
 func _swig_getFLAT_ARROW_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_ITEMS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ARROW_ITEMS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2543,7 +2731,7 @@ var FLAT_ARROW_ITEMS int = _swig_getFLAT_ARROW_ITEMS()
 
 func _swig_getFLAT_ARROW_PRIORITIES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_PRIORITIES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ARROW_PRIORITIES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2551,7 +2739,7 @@ var FLAT_ARROW_PRIORITIES int = _swig_getFLAT_ARROW_PRIORITIES()
 
 func _swig_getFLAT_ARROW_PAIRS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_PAIRS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ARROW_PAIRS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2559,7 +2747,7 @@ var FLAT_ARROW_PAIRS int = _swig_getFLAT_ARROW_PAIRS()
 
 func _swig_getFLAT_ARROW_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ARROW_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2567,12 +2755,12 @@ var FLAT_ARROW_COUNT int = _swig_getFLAT_ARROW_COUNT()
 
 func Flat_arrow_release(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_flat_arrow_release_native_dc34e60f533faa8e(C.swig_type_44(_swig_i_0))
+	C._wrap_flat_arrow_release_native_7d9de88fb9623ede(C.swig_type_44(_swig_i_0))
 }
 
 func _swig_getFLAT_MOST_ATTRIBUTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MOST_ATTRIBUTES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_MOST_ATTRIBUTES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2590,7 +2778,7 @@ func Flat_builder_add_arrow(arg1 uintptr, arg2 int64, arg3 []byte, arg4 []byte, 
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	swig_r = (int64)(C._wrap_flat_builder_add_arrow_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_46(_swig_i_1), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_49)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_50)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_7)), C.swig_intgo(_swig_i_8), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_9))))
+	swig_r = (int64)(C._wrap_flat_builder_add_arrow_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_46(_swig_i_1), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_49)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_50)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_7)), C.swig_intgo(_swig_i_8), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_9))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2625,7 +2813,7 @@ func Flat_arrow_inspect(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte, arg5 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_arrow_inspect_native_dc34e60f533faa8e(C.swig_type_54(_swig_i_0), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_arrow_inspect_native_7d9de88fb9623ede(C.swig_type_54(_swig_i_0), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2654,7 +2842,7 @@ func Flat_arrow_inspect(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte, arg5 
 
 func _swig_getFLAT_IMPORT_FORMAT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_FORMAT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_FORMAT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2662,7 +2850,7 @@ var FLAT_IMPORT_FORMAT int = _swig_getFLAT_IMPORT_FORMAT()
 
 func _swig_getFLAT_IMPORT_SUMMARY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_SUMMARY_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_SUMMARY_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2670,7 +2858,7 @@ var FLAT_IMPORT_SUMMARY int = _swig_getFLAT_IMPORT_SUMMARY()
 
 func _swig_getFLAT_IMPORT_BEGIN_TOKENS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_BEGIN_TOKENS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_BEGIN_TOKENS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2678,7 +2866,7 @@ var FLAT_IMPORT_BEGIN_TOKENS int = _swig_getFLAT_IMPORT_BEGIN_TOKENS()
 
 func _swig_getFLAT_IMPORT_END_TOKENS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_END_TOKENS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_END_TOKENS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2686,7 +2874,7 @@ var FLAT_IMPORT_END_TOKENS int = _swig_getFLAT_IMPORT_END_TOKENS()
 
 func _swig_getFLAT_IMPORT_FAMILY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_FAMILY_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_FAMILY_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2694,7 +2882,7 @@ var FLAT_IMPORT_FAMILY int = _swig_getFLAT_IMPORT_FAMILY()
 
 func _swig_getFLAT_IMPORT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_LEVELS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_LEVELS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2702,7 +2890,7 @@ var FLAT_IMPORT_LEVELS int = _swig_getFLAT_IMPORT_LEVELS()
 
 func _swig_getFLAT_IMPORT_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_ROWS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_ROWS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2710,7 +2898,7 @@ var FLAT_IMPORT_ROWS int = _swig_getFLAT_IMPORT_ROWS()
 
 func _swig_getFLAT_IMPORT_VARIABLE_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2718,7 +2906,7 @@ var FLAT_IMPORT_VARIABLE_LENGTH int = _swig_getFLAT_IMPORT_VARIABLE_LENGTH()
 
 func _swig_getFLAT_IMPORT_ID_TYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_ID_TYPE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_ID_TYPE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2726,7 +2914,7 @@ var FLAT_IMPORT_ID_TYPE int = _swig_getFLAT_IMPORT_ID_TYPE()
 
 func _swig_getFLAT_IMPORT_CODES_FROM_DATA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_CODES_FROM_DATA_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_CODES_FROM_DATA_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2734,7 +2922,7 @@ var FLAT_IMPORT_CODES_FROM_DATA int = _swig_getFLAT_IMPORT_CODES_FROM_DATA()
 
 func _swig_getFLAT_IMPORT_ATTRIBUTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_ATTRIBUTES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_ATTRIBUTES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2742,7 +2930,7 @@ var FLAT_IMPORT_ATTRIBUTES int = _swig_getFLAT_IMPORT_ATTRIBUTES()
 
 func _swig_getFLAT_IMPORT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2750,7 +2938,7 @@ var FLAT_IMPORT_COUNT int = _swig_getFLAT_IMPORT_COUNT()
 
 func Flat_import_create() (_swig_ret uintptr) {
 	var swig_r uintptr
-	swig_r = (uintptr)(C._wrap_flat_import_create_native_dc34e60f533faa8e())
+	swig_r = (uintptr)(C._wrap_flat_import_create_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2771,7 +2959,7 @@ func Flat_import_open(arg1 uintptr, arg2 string, arg3 int, arg4 []int32, arg5 in
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
 	_swig_i_15 := arg16
-	C._wrap_flat_import_open_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_3)), C.swig_intgo(_swig_i_4), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_10)), C.swig_type_71(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_15)))
+	C._wrap_flat_import_open_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_3)), C.swig_intgo(_swig_i_4), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_10)), C.swig_type_71(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_15)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2809,7 +2997,7 @@ func Flat_import_get_info(arg1 uintptr, arg2 []int64, arg3 []int32, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_import_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_import_get_info_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2827,7 +3015,7 @@ func Flat_import_text(arg1 uintptr, arg2 int, arg3 []byte, arg4 []byte) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_import_text_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_import_text_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2844,7 +3032,7 @@ func Flat_import_get_attribute(arg1 uintptr, arg2 int64, arg3 []int32, arg4 []by
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_import_get_attribute_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_81(_swig_i_1), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_import_get_attribute_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_81(_swig_i_1), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2861,35 +3049,16 @@ func Flat_import_add_to(arg1 uintptr, arg2 uintptr, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_import_add_to_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_import_add_to_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
-}
-
-func Flat_import_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	C._wrap_flat_import_get_progress_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_2)))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg2
-	}
-	if Swig_escape_always_false {
-		Swig_escape_val = arg3
-	}
-}
-
-func Flat_import_cancel(arg1 uintptr, arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_flat_import_cancel_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func Flat_returned_loans(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_flat_returned_loans_native_dc34e60f533faa8e(*(*C.swig_type_89)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_flat_returned_loans_native_7d9de88fb9623ede(*(*C.swig_type_87)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2900,7 +3069,7 @@ func Flat_builder_finish(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2914,7 +3083,7 @@ func Flat_index_open(arg1 uintptr, arg2 string, arg3 int, arg4 int, arg5 []byte)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_index_open_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2932,7 +3101,7 @@ func Flat_index_open_memory(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_1)), C.swig_type_94(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_1)), C.swig_type_92(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2944,7 +3113,7 @@ func Flat_index_open_memory(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 
 func _swig_getFLAT_INFO_FORMAT_MAJOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MAJOR_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MAJOR_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2952,7 +3121,7 @@ var FLAT_INFO_FORMAT_MAJOR int = _swig_getFLAT_INFO_FORMAT_MAJOR()
 
 func _swig_getFLAT_INFO_FORMAT_MINOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MINOR_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MINOR_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2960,7 +3129,7 @@ var FLAT_INFO_FORMAT_MINOR int = _swig_getFLAT_INFO_FORMAT_MINOR()
 
 func _swig_getFLAT_INFO_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_LEVELS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_INFO_LEVELS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2968,7 +3137,7 @@ var FLAT_INFO_LEVELS int = _swig_getFLAT_INFO_LEVELS()
 
 func _swig_getFLAT_INFO_VARIABLE_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_VARIABLE_LENGTH_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_INFO_VARIABLE_LENGTH_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2976,7 +3145,7 @@ var FLAT_INFO_VARIABLE_LENGTH int = _swig_getFLAT_INFO_VARIABLE_LENGTH()
 
 func _swig_getFLAT_INFO_SHORTEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SHORTEST_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_INFO_SHORTEST_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2984,7 +3153,7 @@ var FLAT_INFO_SHORTEST int = _swig_getFLAT_INFO_SHORTEST()
 
 func _swig_getFLAT_INFO_LONGEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_LONGEST_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_INFO_LONGEST_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -2992,7 +3161,7 @@ var FLAT_INFO_LONGEST int = _swig_getFLAT_INFO_LONGEST()
 
 func _swig_getFLAT_INFO_ID_TYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_ID_TYPE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_INFO_ID_TYPE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3000,7 +3169,7 @@ var FLAT_INFO_ID_TYPE int = _swig_getFLAT_INFO_ID_TYPE()
 
 func _swig_getFLAT_INFO_KINDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_KINDS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_INFO_KINDS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3008,7 +3177,7 @@ var FLAT_INFO_KINDS int = _swig_getFLAT_INFO_KINDS()
 
 func _swig_getFLAT_INFO_SECTION_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SECTION_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_INFO_SECTION_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3016,7 +3185,7 @@ var FLAT_INFO_SECTION_COUNT int = _swig_getFLAT_INFO_SECTION_COUNT()
 
 func _swig_getFLAT_INFO_METADATA_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_METADATA_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_INFO_METADATA_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3024,7 +3193,7 @@ var FLAT_INFO_METADATA_COUNT int = _swig_getFLAT_INFO_METADATA_COUNT()
 
 func _swig_getFLAT_INFO_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SIDS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_INFO_SIDS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3032,7 +3201,7 @@ var FLAT_INFO_SIDS int = _swig_getFLAT_INFO_SIDS()
 
 func _swig_getFLAT_INFO_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_ITEMS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_INFO_ITEMS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3040,7 +3209,7 @@ var FLAT_INFO_ITEMS int = _swig_getFLAT_INFO_ITEMS()
 
 func _swig_getFLAT_INFO_MERGED_PAIRS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MERGED_PAIRS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_INFO_MERGED_PAIRS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3048,7 +3217,7 @@ var FLAT_INFO_MERGED_PAIRS int = _swig_getFLAT_INFO_MERGED_PAIRS()
 
 func _swig_getFLAT_INFO_COLLISIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_COLLISIONS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_INFO_COLLISIONS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3056,7 +3225,7 @@ var FLAT_INFO_COLLISIONS int = _swig_getFLAT_INFO_COLLISIONS()
 
 func _swig_getFLAT_INFO_MAX_ITEMS_PER_SID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3064,7 +3233,7 @@ var FLAT_INFO_MAX_ITEMS_PER_SID int = _swig_getFLAT_INFO_MAX_ITEMS_PER_SID()
 
 func _swig_getFLAT_INFO_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FILE_BYTES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_INFO_FILE_BYTES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3072,15 +3241,39 @@ var FLAT_INFO_FILE_BYTES int = _swig_getFLAT_INFO_FILE_BYTES()
 
 func _swig_getFLAT_INFO_VERIFIED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_VERIFIED_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_INFO_VERIFIED_native_7d9de88fb9623ede())
 	return swig_r
 }
 
 var FLAT_INFO_VERIFIED int = _swig_getFLAT_INFO_VERIFIED()
 
+func _swig_getFLAT_INFO_VERSION() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_INFO_VERSION_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_INFO_VERSION int = _swig_getFLAT_INFO_VERSION()
+
+func _swig_getFLAT_INFO_GENERATION() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_INFO_GENERATION_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_INFO_GENERATION int = _swig_getFLAT_INFO_GENERATION()
+
+func _swig_getFLAT_INFO_LIVE_ITEMS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_INFO_LIVE_ITEMS_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_INFO_LIVE_ITEMS int = _swig_getFLAT_INFO_LIVE_ITEMS()
+
 func _swig_getFLAT_INFO_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_CODES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_INFO_CODES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3088,7 +3281,7 @@ var FLAT_INFO_CODES int = _swig_getFLAT_INFO_CODES()
 
 func _swig_getFLAT_INFO_MAX_CHILDREN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MAX_CHILDREN_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_INFO_MAX_CHILDREN_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3096,7 +3289,7 @@ var FLAT_INFO_MAX_CHILDREN int = _swig_getFLAT_INFO_MAX_CHILDREN()
 
 func _swig_getFLAT_INFO_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_NODES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_INFO_NODES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3104,7 +3297,7 @@ var FLAT_INFO_NODES int = _swig_getFLAT_INFO_NODES()
 
 func _swig_getFLAT_INFO_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_INFO_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3115,7 +3308,7 @@ func Flat_index_peek(arg1 string, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_peek_native_dc34e60f533faa8e(*(*C.swig_type_96)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_peek_native_7d9de88fb9623ede(*(*C.swig_type_94)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3135,7 +3328,7 @@ func Flat_index_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_info_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3151,7 +3344,7 @@ func Flat_index_verify(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_verify_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_verify_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3161,7 +3354,7 @@ func Flat_index_write(arg1 uintptr, arg2 string, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_write_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_write_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3175,7 +3368,7 @@ func Flat_index_bytes(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int64) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_index_bytes_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_index_bytes_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3192,7 +3385,7 @@ func Flat_index_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_section_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_109(_swig_i_1), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_section_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_107(_swig_i_1), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3214,7 +3407,7 @@ func Flat_index_get_metadata(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_metadata_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_114(_swig_i_1), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_metadata_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_112(_swig_i_1), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3234,7 +3427,7 @@ func Flat_index_codebook(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_index_codebook_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_index_codebook_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3251,7 +3444,7 @@ func Flat_index_sids(arg1 uintptr, arg2 []int64, arg3 int, arg4 []int32, arg5 []
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_sids_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_sids_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3273,7 +3466,7 @@ func Flat_index_find_sids(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int32, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_find_sids_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_1)), C.swig_type_127(_swig_i_2), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_find_sids_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_1)), C.swig_type_125(_swig_i_2), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3293,7 +3486,7 @@ func Flat_index_ordinals(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []byte) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_ordinals_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_ordinals_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3312,7 +3505,7 @@ func Flat_index_children(arg1 uintptr, arg2 []int32, arg3 []int32, arg4 []int32,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_children_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_children_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3337,7 +3530,7 @@ func Flat_index_upload(arg1 uintptr, arg2 int, arg3 int, arg4 int, arg5 int64, a
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_index_upload_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_139(_swig_i_4), C.swig_type_140(_swig_i_5), C.swig_type_141(_swig_i_6), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_index_upload_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_137(_swig_i_4), C.swig_type_138(_swig_i_5), C.swig_type_139(_swig_i_6), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -3348,7 +3541,7 @@ func Flat_index_get_upload(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_upload_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_upload_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3361,7 +3554,7 @@ func Flat_index_unload(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_unload_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_unload_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3369,7 +3562,7 @@ func Flat_index_unload(arg1 uintptr, arg2 int, arg3 []byte) {
 
 func _swig_getFLAT_ATTRIBUTE_TYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_TYPE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_TYPE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3377,7 +3570,7 @@ var FLAT_ATTRIBUTE_TYPE int = _swig_getFLAT_ATTRIBUTE_TYPE()
 
 func _swig_getFLAT_ATTRIBUTE_NULLS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_NULLS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_NULLS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3385,7 +3578,7 @@ var FLAT_ATTRIBUTE_NULLS int = _swig_getFLAT_ATTRIBUTE_NULLS()
 
 func _swig_getFLAT_ATTRIBUTE_DISTINCT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_DISTINCT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_DISTINCT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3393,7 +3586,7 @@ var FLAT_ATTRIBUTE_DISTINCT int = _swig_getFLAT_ATTRIBUTE_DISTINCT()
 
 func _swig_getFLAT_ATTRIBUTE_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_CODES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_CODES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3401,7 +3594,7 @@ var FLAT_ATTRIBUTE_CODES int = _swig_getFLAT_ATTRIBUTE_CODES()
 
 func _swig_getFLAT_ATTRIBUTE_LEAST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_LEAST_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_LEAST_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3409,7 +3602,7 @@ var FLAT_ATTRIBUTE_LEAST int = _swig_getFLAT_ATTRIBUTE_LEAST()
 
 func _swig_getFLAT_ATTRIBUTE_GREATEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_GREATEST_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_GREATEST_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3417,7 +3610,7 @@ var FLAT_ATTRIBUTE_GREATEST int = _swig_getFLAT_ATTRIBUTE_GREATEST()
 
 func _swig_getFLAT_ATTRIBUTE_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3428,7 +3621,7 @@ func Flat_builder_declare_attribute(arg1 uintptr, arg2 string, arg3 int, arg4 []
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_builder_declare_attribute_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_builder_declare_attribute_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3450,7 +3643,63 @@ func Flat_builder_set_attribute(arg1 uintptr, arg2 string, arg3 int64, arg4 []by
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	C._wrap_flat_builder_set_attribute_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_1)), C.swig_type_149(_swig_i_2), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_11)))
+	C._wrap_flat_builder_set_attribute_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_1)), C.swig_type_147(_swig_i_2), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_11)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg8
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg9
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg10
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg11
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg12
+	}
+}
+
+func Flat_columns_create(arg1 []byte) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	swig_r = (uintptr)(C._wrap_flat_columns_create_native_7d9de88fb9623ede(*(*C.swig_type_157)(unsafe.Pointer(&_swig_i_0))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg1
+	}
+	return swig_r
+}
+
+func Flat_columns_put(arg1 uintptr, arg2 string, arg3 int64, arg4 []byte, arg5 []int64, arg6 []float32, arg7 []byte, arg8 []byte, arg9 []int64, arg10 []int64, arg11 []int64, arg12 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	_swig_i_9 := arg10
+	_swig_i_10 := arg11
+	_swig_i_11 := arg12
+	C._wrap_flat_columns_put_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_1)), C.swig_type_159(_swig_i_2), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3487,7 +3736,7 @@ func Flat_index_attribute_count(arg1 uintptr, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_flat_index_attribute_count_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_flat_index_attribute_count_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3502,7 +3751,7 @@ func Flat_index_get_attribute(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []flo
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int64)(C._wrap_flat_index_get_attribute_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_162(_swig_i_1), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (int64)(C._wrap_flat_index_get_attribute_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_172(_swig_i_1), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3526,7 +3775,7 @@ func Flat_index_attribute_integers(arg1 uintptr, arg2 int64, arg3 int64, arg4 in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_flat_index_attribute_integers_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1), C.swig_type_168(_swig_i_2), C.swig_type_169(_swig_i_3), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_6)))
+	C._wrap_flat_index_attribute_integers_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_177(_swig_i_1), C.swig_type_178(_swig_i_2), C.swig_type_179(_swig_i_3), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -3546,7 +3795,7 @@ func Flat_index_attribute_numbers(arg1 uintptr, arg2 int64, arg3 int64, arg4 int
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_flat_index_attribute_numbers_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1), C.swig_type_174(_swig_i_2), C.swig_type_175(_swig_i_3), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_6)))
+	C._wrap_flat_index_attribute_numbers_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_183(_swig_i_1), C.swig_type_184(_swig_i_2), C.swig_type_185(_swig_i_3), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -3567,7 +3816,7 @@ func Flat_index_attribute_lists(arg1 uintptr, arg2 int64, arg3 int64, arg4 int64
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_index_attribute_lists_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_179(_swig_i_1), C.swig_type_180(_swig_i_2), C.swig_type_181(_swig_i_3), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_index_attribute_lists_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_189(_swig_i_1), C.swig_type_190(_swig_i_2), C.swig_type_191(_swig_i_3), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -3591,7 +3840,7 @@ func Flat_index_attribute_strings(arg1 uintptr, arg2 int64, arg3 int64, arg4 int
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_flat_index_attribute_strings_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_187(_swig_i_1), C.swig_type_188(_swig_i_2), C.swig_type_189(_swig_i_3), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (int64)(C._wrap_flat_index_attribute_strings_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_197(_swig_i_1), C.swig_type_198(_swig_i_2), C.swig_type_199(_swig_i_3), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -3608,14 +3857,14 @@ func Flat_builder_plan(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_plan_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_builder_plan_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
 	return swig_r
 }
 
-func Flat_plan_estimate(arg1 []int32, arg2 int, arg3 int, arg4 int, arg5 int64, arg6 []byte) (_swig_ret uintptr) {
+func Flat_plan_estimate(arg1 []int32, arg2 int, arg3 int, arg4 int, arg5 int, arg6 int64, arg7 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -3623,19 +3872,20 @@ func Flat_plan_estimate(arg1 []int32, arg2 int, arg3 int, arg4 int, arg5 int64, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_plan_estimate_native_dc34e60f533faa8e(*(*C.swig_type_194)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_195(_swig_i_4), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_5))))
+	_swig_i_6 := arg7
+	swig_r = (uintptr)(C._wrap_flat_plan_estimate_native_7d9de88fb9623ede(*(*C.swig_type_204)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_205(_swig_i_5), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg6
+		Swig_escape_val = arg7
 	}
 	return swig_r
 }
 
 func _swig_getFLAT_PLAN_EXACT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_EXACT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_PLAN_EXACT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3643,7 +3893,7 @@ var FLAT_PLAN_EXACT int = _swig_getFLAT_PLAN_EXACT()
 
 func _swig_getFLAT_PLAN_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_SIDS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_PLAN_SIDS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3651,7 +3901,7 @@ var FLAT_PLAN_SIDS int = _swig_getFLAT_PLAN_SIDS()
 
 func _swig_getFLAT_PLAN_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_ITEMS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_PLAN_ITEMS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3659,7 +3909,7 @@ var FLAT_PLAN_ITEMS int = _swig_getFLAT_PLAN_ITEMS()
 
 func _swig_getFLAT_PLAN_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_FILE_BYTES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_PLAN_FILE_BYTES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3667,7 +3917,7 @@ var FLAT_PLAN_FILE_BYTES int = _swig_getFLAT_PLAN_FILE_BYTES()
 
 func _swig_getFLAT_PLAN_PEAK_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_PEAK_BYTES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_PLAN_PEAK_BYTES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3675,7 +3925,7 @@ var FLAT_PLAN_PEAK_BYTES int = _swig_getFLAT_PLAN_PEAK_BYTES()
 
 func _swig_getFLAT_PLAN_SECTION_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_SECTION_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_PLAN_SECTION_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3683,7 +3933,7 @@ var FLAT_PLAN_SECTION_COUNT int = _swig_getFLAT_PLAN_SECTION_COUNT()
 
 func _swig_getFLAT_PLAN_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_NODES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_PLAN_NODES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3691,7 +3941,7 @@ var FLAT_PLAN_NODES int = _swig_getFLAT_PLAN_NODES()
 
 func _swig_getFLAT_PLAN_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_PLAN_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3701,7 +3951,7 @@ func Flat_plan_get_info(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_plan_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_plan_get_info_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3717,7 +3967,7 @@ func Flat_plan_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_plan_get_section_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_199(_swig_i_1), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_plan_get_section_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_209(_swig_i_1), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3741,7 +3991,7 @@ func Flat_filter_from_items(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte, a
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (uintptr)(C._wrap_flat_filter_from_items_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (uintptr)(C._wrap_flat_filter_from_items_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3767,7 +4017,7 @@ func Flat_filter_from_rows(arg1 uintptr, arg2 int, arg3 []byte, arg4 int64, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_filter_from_rows_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_2)), C.swig_type_210(_swig_i_3), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_filter_from_rows_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_2)), C.swig_type_220(_swig_i_3), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3779,7 +4029,7 @@ func Flat_filter_from_rows(arg1 uintptr, arg2 int, arg3 []byte, arg4 int64, arg5
 
 func _swig_getFLAT_TERM_ANY_OF() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TERM_ANY_OF_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_TERM_ANY_OF_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3795,7 +4045,7 @@ func Flat_filter_from_term(arg1 uintptr, arg2 int, arg3 string, arg4 []int64, ar
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	swig_r = (uintptr)(C._wrap_flat_filter_from_term_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_7))))
+	swig_r = (uintptr)(C._wrap_flat_filter_from_term_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_7))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3822,7 +4072,7 @@ func Flat_filter_parse(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret uintpt
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_flat_filter_parse_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (uintptr)(C._wrap_flat_filter_parse_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3837,7 +4087,7 @@ func Flat_filter_text(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int64) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_filter_text_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_filter_text_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3853,7 +4103,7 @@ func Flat_filter_combine(arg1 int, arg2 uintptr, arg3 uintptr, arg4 []byte) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_flat_filter_combine_native_dc34e60f533faa8e(C.swig_intgo(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_flat_filter_combine_native_7d9de88fb9623ede(C.swig_intgo(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3870,7 +4120,7 @@ func Flat_filter_update(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte, arg5 
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	swig_r = (uintptr)(C._wrap_flat_filter_update_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_7))))
+	swig_r = (uintptr)(C._wrap_flat_filter_update_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_7))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3892,10 +4142,22 @@ func Flat_filter_update(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte, arg5 
 	return swig_r
 }
 
+func Flat_filter_on(arg1 uintptr, arg2 uintptr, arg3 []byte) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (uintptr)(C._wrap_flat_filter_on_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
 func Flat_filter_prepare(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_filter_prepare_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_filter_prepare_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3903,7 +4165,7 @@ func Flat_filter_prepare(arg1 uintptr, arg2 []byte) {
 
 func _swig_getFLAT_FILTER_PREPARED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_FILTER_PREPARED_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_FILTER_PREPARED_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3911,7 +4173,7 @@ var FLAT_FILTER_PREPARED int = _swig_getFLAT_FILTER_PREPARED()
 
 func _swig_getFLAT_FILTER_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_FILTER_ITEMS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_FILTER_ITEMS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3919,7 +4181,7 @@ var FLAT_FILTER_ITEMS int = _swig_getFLAT_FILTER_ITEMS()
 
 func _swig_getFLAT_FILTER_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_FILTER_SIDS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_FILTER_SIDS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3927,7 +4189,7 @@ var FLAT_FILTER_SIDS int = _swig_getFLAT_FILTER_SIDS()
 
 func _swig_getFLAT_FILTER_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_FILTER_BYTES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_FILTER_BYTES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3935,7 +4197,7 @@ var FLAT_FILTER_BYTES int = _swig_getFLAT_FILTER_BYTES()
 
 func _swig_getFLAT_FILTER_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_FILTER_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_FILTER_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -3945,7 +4207,7 @@ func Flat_filter_get_info(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_filter_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_filter_get_info_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_242)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3959,7 +4221,487 @@ func Flat_filter_rows(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int64)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_filter_rows_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_filter_rows_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_246)(unsafe.Pointer(&_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func Flat_catalog_create(arg1 uintptr, arg2 int, arg3 string, arg4 int, arg5 int64, arg6 int64, arg7 int64, arg8 int, arg9 int, arg10 []byte) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	_swig_i_9 := arg10
+	swig_r = (uintptr)(C._wrap_flat_catalog_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_type_248(_swig_i_4), C.swig_type_249(_swig_i_5), C.swig_type_250(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_9))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg10
+	}
+	return swig_r
+}
+
+func Flat_catalog_open(arg1 uintptr, arg2 string, arg3 int, arg4 int, arg5 int64, arg6 int64, arg7 int64, arg8 int, arg9 int, arg10 int, arg11 []byte) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	_swig_i_9 := arg10
+	_swig_i_10 := arg11
+	swig_r = (uintptr)(C._wrap_flat_catalog_open_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_253(_swig_i_4), C.swig_type_254(_swig_i_5), C.swig_type_255(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_intgo(_swig_i_9), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_10))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg11
+	}
+	return swig_r
+}
+
+func Flat_catalog_add(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, arg5 int64, arg6 []int64, arg7 []byte, arg8 []int64, arg9 []int64, arg10 uintptr, arg11 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	_swig_i_9 := arg10
+	_swig_i_10 := arg11
+	C._wrap_flat_catalog_add_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_3)), C.swig_type_259(_swig_i_4), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_261)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_8)), C.uintptr_t(_swig_i_9), *(*C.swig_type_264)(unsafe.Pointer(&_swig_i_10)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg8
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg9
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg11
+	}
+}
+
+func Flat_catalog_add_arrow(arg1 uintptr, arg2 int64, arg3 []byte, arg4 []byte, arg5 []byte, arg6 []byte, arg7 []byte, arg8 []byte, arg9 int, arg10 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	_swig_i_9 := arg10
+	swig_r = (int64)(C._wrap_flat_catalog_add_arrow_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_266(_swig_i_1), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_268)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_7)), C.swig_intgo(_swig_i_8), *(*C.swig_type_273)(unsafe.Pointer(&_swig_i_9))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg8
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg10
+	}
+	return swig_r
+}
+
+func Flat_catalog_remove(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte, arg5 []int64, arg6 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	swig_r = (int64)(C._wrap_flat_catalog_remove_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_275)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_276)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_277)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_5))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	return swig_r
+}
+
+func Flat_catalog_discard(arg1 uintptr, arg2 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_flat_catalog_discard_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_279)(unsafe.Pointer(&_swig_i_1)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func Flat_catalog_publish(arg1 uintptr, arg2 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_flat_catalog_publish_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_281)(unsafe.Pointer(&_swig_i_1))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func Flat_catalog_rollback(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_flat_catalog_rollback_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_283(_swig_i_1), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func Flat_catalog_refresh(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_flat_catalog_refresh_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_286(_swig_i_1), *(*C.swig_type_287)(unsafe.Pointer(&_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func Flat_compaction_create() (_swig_ret uintptr) {
+	var swig_r uintptr
+	swig_r = (uintptr)(C._wrap_flat_compaction_create_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+func Flat_catalog_compact(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int64, arg5 int64, arg6 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	swig_r = (int64)(C._wrap_flat_catalog_compact_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_289(_swig_i_3), C.swig_type_290(_swig_i_4), *(*C.swig_type_291)(unsafe.Pointer(&_swig_i_5))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	return swig_r
+}
+
+func Flat_catalog_sync(arg1 uintptr, arg2 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_flat_catalog_sync_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_1)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func Flat_catalog_snapshot(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (uintptr)(C._wrap_flat_catalog_snapshot_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_293(_swig_i_1), *(*C.swig_type_294)(unsafe.Pointer(&_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func _swig_getFLAT_CATALOG_FOLLOWS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CATALOG_FOLLOWS_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_CATALOG_FOLLOWS int = _swig_getFLAT_CATALOG_FOLLOWS()
+
+func _swig_getFLAT_CATALOG_VERSION() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CATALOG_VERSION_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_CATALOG_VERSION int = _swig_getFLAT_CATALOG_VERSION()
+
+func _swig_getFLAT_CATALOG_GENERATION() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CATALOG_GENERATION_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_CATALOG_GENERATION int = _swig_getFLAT_CATALOG_GENERATION()
+
+func _swig_getFLAT_CATALOG_OLDEST_VERSION() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CATALOG_OLDEST_VERSION_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_CATALOG_OLDEST_VERSION int = _swig_getFLAT_CATALOG_OLDEST_VERSION()
+
+func _swig_getFLAT_CATALOG_PUBLISHED_NS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CATALOG_PUBLISHED_NS_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_CATALOG_PUBLISHED_NS int = _swig_getFLAT_CATALOG_PUBLISHED_NS()
+
+func _swig_getFLAT_CATALOG_ITEMS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CATALOG_ITEMS_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_CATALOG_ITEMS int = _swig_getFLAT_CATALOG_ITEMS()
+
+func _swig_getFLAT_CATALOG_SIDS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CATALOG_SIDS_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_CATALOG_SIDS int = _swig_getFLAT_CATALOG_SIDS()
+
+func _swig_getFLAT_CATALOG_BASE_ITEMS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CATALOG_BASE_ITEMS_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_CATALOG_BASE_ITEMS int = _swig_getFLAT_CATALOG_BASE_ITEMS()
+
+func _swig_getFLAT_CATALOG_ADDED() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CATALOG_ADDED_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_CATALOG_ADDED int = _swig_getFLAT_CATALOG_ADDED()
+
+func _swig_getFLAT_CATALOG_REMOVED() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CATALOG_REMOVED_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_CATALOG_REMOVED int = _swig_getFLAT_CATALOG_REMOVED()
+
+func _swig_getFLAT_CATALOG_CHANGES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CATALOG_CHANGES_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_CATALOG_CHANGES int = _swig_getFLAT_CATALOG_CHANGES()
+
+func _swig_getFLAT_CATALOG_COMPACT_SOON() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CATALOG_COMPACT_SOON_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_CATALOG_COMPACT_SOON int = _swig_getFLAT_CATALOG_COMPACT_SOON()
+
+func _swig_getFLAT_CATALOG_LOG_FAILED() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CATALOG_LOG_FAILED_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_CATALOG_LOG_FAILED int = _swig_getFLAT_CATALOG_LOG_FAILED()
+
+func _swig_getFLAT_CATALOG_LOG_BYTES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CATALOG_LOG_BYTES_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_CATALOG_LOG_BYTES int = _swig_getFLAT_CATALOG_LOG_BYTES()
+
+func _swig_getFLAT_CATALOG_UNSYNCED_BYTES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CATALOG_UNSYNCED_BYTES_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_CATALOG_UNSYNCED_BYTES int = _swig_getFLAT_CATALOG_UNSYNCED_BYTES()
+
+func _swig_getFLAT_CATALOG_BASE_BYTES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CATALOG_BASE_BYTES_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_CATALOG_BASE_BYTES int = _swig_getFLAT_CATALOG_BASE_BYTES()
+
+func _swig_getFLAT_CATALOG_MEMORY_BYTES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CATALOG_MEMORY_BYTES_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_CATALOG_MEMORY_BYTES int = _swig_getFLAT_CATALOG_MEMORY_BYTES()
+
+func _swig_getFLAT_CATALOG_CUT_BYTES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CATALOG_CUT_BYTES_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_CATALOG_CUT_BYTES int = _swig_getFLAT_CATALOG_CUT_BYTES()
+
+func _swig_getFLAT_CATALOG_COUNT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CATALOG_COUNT_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_CATALOG_COUNT int = _swig_getFLAT_CATALOG_COUNT()
+
+func Flat_catalog_get_info(arg1 uintptr, arg2 []int64, arg3 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_flat_catalog_get_info_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_296)(unsafe.Pointer(&_swig_i_2)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+}
+
+func _swig_getFLAT_VERSION_VERSION() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_VERSION_VERSION_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_VERSION_VERSION int = _swig_getFLAT_VERSION_VERSION()
+
+func _swig_getFLAT_VERSION_GENERATION() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_VERSION_GENERATION_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_VERSION_GENERATION int = _swig_getFLAT_VERSION_GENERATION()
+
+func _swig_getFLAT_VERSION_PUBLISHED_NS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_VERSION_PUBLISHED_NS_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_VERSION_PUBLISHED_NS int = _swig_getFLAT_VERSION_PUBLISHED_NS()
+
+func _swig_getFLAT_VERSION_ITEMS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_VERSION_ITEMS_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_VERSION_ITEMS int = _swig_getFLAT_VERSION_ITEMS()
+
+func _swig_getFLAT_VERSION_CHANGED() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_VERSION_CHANGED_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_VERSION_CHANGED int = _swig_getFLAT_VERSION_CHANGED()
+
+func _swig_getFLAT_VERSION_BYTES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_VERSION_BYTES_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_VERSION_BYTES int = _swig_getFLAT_VERSION_BYTES()
+
+func _swig_getFLAT_VERSION_BACK_TO() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_VERSION_BACK_TO_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_VERSION_BACK_TO int = _swig_getFLAT_VERSION_BACK_TO()
+
+func _swig_getFLAT_VERSION_IN_USE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_VERSION_IN_USE_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_VERSION_IN_USE int = _swig_getFLAT_VERSION_IN_USE()
+
+func _swig_getFLAT_VERSION_COUNT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_VERSION_COUNT_native_7d9de88fb9623ede())
+	return swig_r
+}
+
+var FLAT_VERSION_COUNT int = _swig_getFLAT_VERSION_COUNT()
+
+func Flat_catalog_versions(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_flat_catalog_versions_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3982,7 +4724,7 @@ func Flat_constraint_create_ruled(arg1 uintptr, arg2 uintptr, arg3 int, arg4 []i
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
-	swig_r = (uintptr)(C._wrap_flat_constraint_create_ruled_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_242)(unsafe.Pointer(&_swig_i_10))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_create_ruled_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_10))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -4011,7 +4753,7 @@ func Flat_constraint_create(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4026,7 +4768,7 @@ func Flat_constraint_exclude(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_constraint_exclude_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_246)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_exclude_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_309)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4044,7 +4786,7 @@ func Flat_constraint_exclude(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte, 
 
 func _swig_getFLAT_CONSTRAINT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_LEVELS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_LEVELS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4052,7 +4794,7 @@ var FLAT_CONSTRAINT_LEVELS int = _swig_getFLAT_CONSTRAINT_LEVELS()
 
 func _swig_getFLAT_CONSTRAINT_VARIABLE_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4060,7 +4802,7 @@ var FLAT_CONSTRAINT_VARIABLE_LENGTH int = _swig_getFLAT_CONSTRAINT_VARIABLE_LENG
 
 func _swig_getFLAT_CONSTRAINT_KINDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_KINDS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_KINDS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4068,7 +4810,7 @@ var FLAT_CONSTRAINT_KINDS int = _swig_getFLAT_CONSTRAINT_KINDS()
 
 func _swig_getFLAT_CONSTRAINT_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SIDS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SIDS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4076,7 +4818,7 @@ var FLAT_CONSTRAINT_SIDS int = _swig_getFLAT_CONSTRAINT_SIDS()
 
 func _swig_getFLAT_CONSTRAINT_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ITEMS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ITEMS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4084,7 +4826,7 @@ var FLAT_CONSTRAINT_ITEMS int = _swig_getFLAT_CONSTRAINT_ITEMS()
 
 func _swig_getFLAT_CONSTRAINT_RULES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_RULES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_RULES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4092,7 +4834,7 @@ var FLAT_CONSTRAINT_RULES int = _swig_getFLAT_CONSTRAINT_RULES()
 
 func _swig_getFLAT_CONSTRAINT_ALLOWED_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ALLOWED_SIDS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ALLOWED_SIDS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4100,7 +4842,7 @@ var FLAT_CONSTRAINT_ALLOWED_SIDS int = _swig_getFLAT_CONSTRAINT_ALLOWED_SIDS()
 
 func _swig_getFLAT_CONSTRAINT_ALLOWED_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ALLOWED_ITEMS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ALLOWED_ITEMS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4108,7 +4850,7 @@ var FLAT_CONSTRAINT_ALLOWED_ITEMS int = _swig_getFLAT_CONSTRAINT_ALLOWED_ITEMS()
 
 func _swig_getFLAT_CONSTRAINT_UNKNOWN_EXCLUDED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_UNKNOWN_EXCLUDED_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_UNKNOWN_EXCLUDED_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4116,7 +4858,7 @@ var FLAT_CONSTRAINT_UNKNOWN_EXCLUDED int = _swig_getFLAT_CONSTRAINT_UNKNOWN_EXCL
 
 func _swig_getFLAT_CONSTRAINT_UNKNOWN_ALLOWED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_UNKNOWN_ALLOWED_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_UNKNOWN_ALLOWED_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4124,7 +4866,7 @@ var FLAT_CONSTRAINT_UNKNOWN_ALLOWED int = _swig_getFLAT_CONSTRAINT_UNKNOWN_ALLOW
 
 func _swig_getFLAT_CONSTRAINT_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_CODES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_CODES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4132,7 +4874,7 @@ var FLAT_CONSTRAINT_CODES int = _swig_getFLAT_CONSTRAINT_CODES()
 
 func _swig_getFLAT_CONSTRAINT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4143,7 +4885,7 @@ func Flat_constraint_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_constraint_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_constraint_get_info_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_313)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_314)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4168,7 +4910,7 @@ func Flat_constraint_items(arg1 uintptr, arg2 []int64, arg3 int64, arg4 int64, a
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	C._wrap_flat_constraint_items_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_1)), C.swig_type_252(_swig_i_2), C.swig_type_253(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_5)), C.swig_type_255(_swig_i_6), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_259)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_11)))
+	C._wrap_flat_constraint_items_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_1)), C.swig_type_316(_swig_i_2), C.swig_type_317(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_318)(unsafe.Pointer(&_swig_i_5)), C.swig_type_319(_swig_i_6), *(*C.swig_type_320)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_321)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_322)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4197,7 +4939,7 @@ func Flat_index_item_rows(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_rows_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_261(_swig_i_1), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_rows_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_325(_swig_i_1), *(*C.swig_type_326)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4216,7 +4958,7 @@ func Flat_index_items(arg1 uintptr, arg2 []int64, arg3 int64, arg4 int64, arg5 i
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_index_items_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_264)(unsafe.Pointer(&_swig_i_1)), C.swig_type_265(_swig_i_2), C.swig_type_266(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_268)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_index_items_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_1)), C.swig_type_329(_swig_i_2), C.swig_type_330(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_331)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_333)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4239,7 +4981,24 @@ func Flat_index_item_ordinals(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_ordinals_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_273)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_ordinals_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_335)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_3)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+}
+
+func Flat_index_item_priorities(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_flat_index_item_priorities_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_338)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4257,7 +5016,7 @@ func Flat_index_item_ids(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_index_item_ids_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_275)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_276)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_277)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_index_item_ids_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_342)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4278,7 +5037,7 @@ func Flat_index_item_names(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_index_item_names_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_279)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_280)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_281)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_index_item_names_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_346)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_347)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4298,7 +5057,7 @@ func Flat_index_find_item(arg1 uintptr, arg2 int64, arg3 []byte, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_find_item_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_283(_swig_i_1), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_2)), C.swig_type_285(_swig_i_3), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_find_item_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_350(_swig_i_1), *(*C.swig_type_351)(unsafe.Pointer(&_swig_i_2)), C.swig_type_352(_swig_i_3), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4327,7 +5086,7 @@ func Flat_session_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int, arg5 in
 	_swig_i_14 := arg15
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
-	swig_r = (uintptr)(C._wrap_flat_session_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_287)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_289)(unsafe.Pointer(&_swig_i_9)), C.swig_type_290(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), C.swig_intgo(_swig_i_14), C.swig_type_291(_swig_i_15), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_16))))
+	swig_r = (uintptr)(C._wrap_flat_session_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_356)(unsafe.Pointer(&_swig_i_9)), C.swig_type_357(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), C.swig_intgo(_swig_i_14), C.swig_type_358(_swig_i_15), *(*C.swig_type_359)(unsafe.Pointer(&_swig_i_16))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -4364,7 +5123,7 @@ func Flat_session_start(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int64, ar
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_session_start_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_1)), C.swig_type_294(_swig_i_2), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_296)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_7)), C.swig_type_299(_swig_i_8), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_10)), C.swig_type_302(_swig_i_11), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_14)), C.swig_type_306(_swig_i_15), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_309)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_session_start_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_1)), C.swig_type_361(_swig_i_2), *(*C.swig_type_362)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_363)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_7)), C.swig_type_366(_swig_i_8), *(*C.swig_type_367)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_368)(unsafe.Pointer(&_swig_i_10)), C.swig_type_369(_swig_i_11), *(*C.swig_type_370)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_371)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_372)(unsafe.Pointer(&_swig_i_14)), C.swig_type_373(_swig_i_15), *(*C.swig_type_374)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_375)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_376)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_377)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4430,7 +5189,7 @@ func Flat_session_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_session_step_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_2)), C.swig_type_313(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_314(_swig_i_7), C.swig_type_315(_swig_i_8), C.swig_type_316(_swig_i_9), C.swig_type_317(_swig_i_10), C.swig_type_318(_swig_i_11), *(*C.swig_type_319)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_320)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_321)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_322)(unsafe.Pointer(&_swig_i_17)), C.swig_type_323(_swig_i_18), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_session_step_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_2)), C.swig_type_380(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_381(_swig_i_7), C.swig_type_382(_swig_i_8), C.swig_type_383(_swig_i_9), C.swig_type_384(_swig_i_10), C.swig_type_385(_swig_i_11), *(*C.swig_type_386)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_388)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_389)(unsafe.Pointer(&_swig_i_17)), C.swig_type_390(_swig_i_18), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4463,7 +5222,7 @@ func Flat_session_children(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_flat_session_children_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_326)(unsafe.Pointer(&_swig_i_1)), C.swig_type_327(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_329)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_330)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (int64)(C._wrap_flat_session_children_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_393)(unsafe.Pointer(&_swig_i_1)), C.swig_type_394(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_395)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_396)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_397)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4481,7 +5240,7 @@ func Flat_session_children(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int, arg
 
 func _swig_getFLAT_BEAMS_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_SLOTS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_SLOTS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4489,7 +5248,7 @@ var FLAT_BEAMS_SLOTS int = _swig_getFLAT_BEAMS_SLOTS()
 
 func _swig_getFLAT_BEAMS_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_BEAMS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_BEAMS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4497,7 +5256,7 @@ var FLAT_BEAMS_BEAMS int = _swig_getFLAT_BEAMS_BEAMS()
 
 func _swig_getFLAT_BEAMS_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVELS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVELS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4505,7 +5264,7 @@ var FLAT_BEAMS_LEVELS int = _swig_getFLAT_BEAMS_LEVELS()
 
 func _swig_getFLAT_BEAMS_PARENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_PARENTS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_PARENTS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4513,7 +5272,7 @@ var FLAT_BEAMS_PARENTS int = _swig_getFLAT_BEAMS_PARENTS()
 
 func _swig_getFLAT_BEAMS_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_CODES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_CODES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4521,7 +5280,7 @@ var FLAT_BEAMS_CODES int = _swig_getFLAT_BEAMS_CODES()
 
 func _swig_getFLAT_BEAMS_SCORES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_SCORES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_SCORES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4529,7 +5288,7 @@ var FLAT_BEAMS_SCORES int = _swig_getFLAT_BEAMS_SCORES()
 
 func _swig_getFLAT_BEAMS_STATES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_STATES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_STATES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4537,7 +5296,7 @@ var FLAT_BEAMS_STATES int = _swig_getFLAT_BEAMS_STATES()
 
 func _swig_getFLAT_BEAMS_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LIVE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LIVE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4545,7 +5304,7 @@ var FLAT_BEAMS_LIVE int = _swig_getFLAT_BEAMS_LIVE()
 
 func _swig_getFLAT_BEAMS_ACTIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_ACTIVE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_ACTIVE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4553,7 +5312,7 @@ var FLAT_BEAMS_ACTIVE int = _swig_getFLAT_BEAMS_ACTIVE()
 
 func _swig_getFLAT_BEAMS_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVEL_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVEL_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4561,7 +5320,7 @@ var FLAT_BEAMS_LEVEL int = _swig_getFLAT_BEAMS_LEVEL()
 
 func _swig_getFLAT_BEAMS_ERRORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_ERRORS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_ERRORS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4569,7 +5328,7 @@ var FLAT_BEAMS_ERRORS int = _swig_getFLAT_BEAMS_ERRORS()
 
 func _swig_getFLAT_BEAMS_LOG_MASSES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_MASSES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_MASSES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4577,7 +5336,7 @@ var FLAT_BEAMS_LOG_MASSES int = _swig_getFLAT_BEAMS_LOG_MASSES()
 
 func _swig_getFLAT_BEAMS_PERTURBED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_PERTURBED_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_PERTURBED_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4585,7 +5344,7 @@ var FLAT_BEAMS_PERTURBED int = _swig_getFLAT_BEAMS_PERTURBED()
 
 func _swig_getFLAT_BEAMS_LOG_INCLUSIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4593,7 +5352,7 @@ var FLAT_BEAMS_LOG_INCLUSIONS int = _swig_getFLAT_BEAMS_LOG_INCLUSIONS()
 
 func _swig_getFLAT_BEAMS_THRESHOLDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_THRESHOLDS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_THRESHOLDS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4601,7 +5360,7 @@ var FLAT_BEAMS_THRESHOLDS int = _swig_getFLAT_BEAMS_THRESHOLDS()
 
 func _swig_getFLAT_BEAMS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4611,7 +5370,7 @@ func Flat_session_get_beams(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_beams_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_331)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_beams_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_398)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_399)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4625,7 +5384,7 @@ func Flat_session_fetch(arg1 uintptr, arg2 []int64, arg3 int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_session_fetch_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_333)(unsafe.Pointer(&_swig_i_1)), C.swig_type_334(_swig_i_2), *(*C.swig_type_335)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_session_fetch_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_400)(unsafe.Pointer(&_swig_i_1)), C.swig_type_401(_swig_i_2), *(*C.swig_type_402)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4652,7 +5411,7 @@ func Flat_session_get_items(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, 
 	_swig_i_14 := arg15
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
-	C._wrap_flat_session_get_items_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_1)), C.swig_type_337(_swig_i_2), C.swig_type_338(_swig_i_3), C.swig_type_339(_swig_i_4), C.swig_intgo(_swig_i_5), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_6)), C.swig_type_341(_swig_i_7), *(*C.swig_type_342)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_345)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_346)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_347)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_14)), C.swig_type_349(_swig_i_15), *(*C.swig_type_350)(unsafe.Pointer(&_swig_i_16)))
+	C._wrap_flat_session_get_items_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_403)(unsafe.Pointer(&_swig_i_1)), C.swig_type_404(_swig_i_2), C.swig_type_405(_swig_i_3), C.swig_type_406(_swig_i_4), C.swig_intgo(_swig_i_5), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_6)), C.swig_type_408(_swig_i_7), *(*C.swig_type_409)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_414)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_415)(unsafe.Pointer(&_swig_i_14)), C.swig_type_416(_swig_i_15), *(*C.swig_type_417)(unsafe.Pointer(&_swig_i_16)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4691,7 +5450,7 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_session_stop_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_351)(unsafe.Pointer(&_swig_i_1)), C.swig_type_352(_swig_i_2), C.swig_type_353(_swig_i_3), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_session_stop_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_1)), C.swig_type_419(_swig_i_2), C.swig_type_420(_swig_i_3), *(*C.swig_type_421)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4702,7 +5461,7 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 
 func _swig_getFLAT_STATS_STEPS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_STEPS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_STATS_STEPS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4710,7 +5469,7 @@ var FLAT_STATS_STEPS int = _swig_getFLAT_STATS_STEPS()
 
 func _swig_getFLAT_STATS_ROWS_READ() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_READ_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_READ_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4718,7 +5477,7 @@ var FLAT_STATS_ROWS_READ int = _swig_getFLAT_STATS_ROWS_READ()
 
 func _swig_getFLAT_STATS_ROWS_SKIPPED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_SKIPPED_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_SKIPPED_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4726,7 +5485,7 @@ var FLAT_STATS_ROWS_SKIPPED int = _swig_getFLAT_STATS_ROWS_SKIPPED()
 
 func _swig_getFLAT_STATS_ROWS_BAD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_BAD_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_BAD_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4734,7 +5493,7 @@ var FLAT_STATS_ROWS_BAD int = _swig_getFLAT_STATS_ROWS_BAD()
 
 func _swig_getFLAT_STATS_DEAD_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_DEAD_BEAMS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_STATS_DEAD_BEAMS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4742,7 +5501,7 @@ var FLAT_STATS_DEAD_BEAMS int = _swig_getFLAT_STATS_DEAD_BEAMS()
 
 func _swig_getFLAT_STATS_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_MEMORY_BYTES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_STATS_MEMORY_BYTES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4750,7 +5509,7 @@ var FLAT_STATS_MEMORY_BYTES int = _swig_getFLAT_STATS_MEMORY_BYTES()
 
 func _swig_getFLAT_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_STATS_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4760,7 +5519,7 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_stats_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_356)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_stats_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_422)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_423)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4771,7 +5530,7 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 
 func _swig_getFLAT_COUNTERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_COUNTERS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_COUNTERS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4779,7 +5538,7 @@ var FLAT_COUNTERS int = _swig_getFLAT_COUNTERS()
 
 func _swig_getFLAT_COUNTER_NAME_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_COUNTER_NAME_BYTES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_COUNTER_NAME_BYTES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -4791,7 +5550,7 @@ func Flat_session_get_counters(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_session_get_counters_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_358)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_359)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_session_get_counters_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_425)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_426)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_427)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4815,7 +5574,7 @@ func Flat_constraint_set_create(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 [
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_361)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_362)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_363)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_4)), C.swig_type_365(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_366)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_428)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_429)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_430)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_431)(unsafe.Pointer(&_swig_i_4)), C.swig_type_432(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_433)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4844,7 +5603,7 @@ func Flat_constraint_set_prefixes(arg1 uintptr, arg2 []int32, arg3 []int32, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_prefixes_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_367)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_368)(unsafe.Pointer(&_swig_i_2)), C.swig_type_369(_swig_i_3), *(*C.swig_type_370)(unsafe.Pointer(&_swig_i_4)), C.swig_type_371(_swig_i_5), *(*C.swig_type_372)(unsafe.Pointer(&_swig_i_6)), C.swig_type_373(_swig_i_7), *(*C.swig_type_374)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_prefixes_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_434)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_435)(unsafe.Pointer(&_swig_i_2)), C.swig_type_436(_swig_i_3), *(*C.swig_type_437)(unsafe.Pointer(&_swig_i_4)), C.swig_type_438(_swig_i_5), *(*C.swig_type_439)(unsafe.Pointer(&_swig_i_6)), C.swig_type_440(_swig_i_7), *(*C.swig_type_441)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4872,7 +5631,7 @@ func Flat_constraint_set_advance(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_advance_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_375)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_376)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_377)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_4)), C.swig_type_379(_swig_i_5), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_6)), C.swig_type_381(_swig_i_7), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_advance_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_442)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_443)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_444)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_445)(unsafe.Pointer(&_swig_i_4)), C.swig_type_446(_swig_i_5), *(*C.swig_type_447)(unsafe.Pointer(&_swig_i_6)), C.swig_type_448(_swig_i_7), *(*C.swig_type_449)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4907,7 +5666,7 @@ func Flat_constraint_set_mask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_constraint_set_mask_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_383)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_385)(unsafe.Pointer(&_swig_i_3)), C.swig_type_386(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_387(_swig_i_8), C.swig_type_388(_swig_i_9), C.swig_type_389(_swig_i_10), C.swig_type_390(_swig_i_11), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_constraint_set_mask_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_450)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_452)(unsafe.Pointer(&_swig_i_3)), C.swig_type_453(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_454(_swig_i_8), C.swig_type_455(_swig_i_9), C.swig_type_456(_swig_i_10), C.swig_type_457(_swig_i_11), *(*C.swig_type_458)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4931,7 +5690,7 @@ func Flat_constraint_set_bitmask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_constraint_set_bitmask_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_393)(unsafe.Pointer(&_swig_i_2)), C.swig_type_394(_swig_i_3), C.swig_type_395(_swig_i_4), *(*C.swig_type_396)(unsafe.Pointer(&_swig_i_5)), C.swig_type_397(_swig_i_6), *(*C.swig_type_398)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_constraint_set_bitmask_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_459)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_460)(unsafe.Pointer(&_swig_i_2)), C.swig_type_461(_swig_i_3), C.swig_type_462(_swig_i_4), *(*C.swig_type_463)(unsafe.Pointer(&_swig_i_5)), C.swig_type_464(_swig_i_6), *(*C.swig_type_465)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4965,7 +5724,7 @@ func Flat_constraint_set_topk(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_constraint_set_topk_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_399)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_400)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_3)), C.swig_type_402(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_403(_swig_i_8), C.swig_type_404(_swig_i_9), C.swig_type_405(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_408)(unsafe.Pointer(&_swig_i_15)), C.swig_type_409(_swig_i_16), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_17)))
+	C._wrap_flat_constraint_set_topk_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_466)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_467)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_468)(unsafe.Pointer(&_swig_i_3)), C.swig_type_469(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_470(_swig_i_8), C.swig_type_471(_swig_i_9), C.swig_type_472(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_473)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_474)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_475)(unsafe.Pointer(&_swig_i_15)), C.swig_type_476(_swig_i_16), *(*C.swig_type_477)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5014,7 +5773,7 @@ func Flat_constraint_set_sample(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 [
 	_swig_i_21 := arg22
 	_swig_i_22 := arg23
 	_swig_i_23 := arg24
-	C._wrap_flat_constraint_set_sample_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_3)), C.swig_type_414(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_415(_swig_i_8), C.swig_type_416(_swig_i_9), C.swig_type_417(_swig_i_10), C.swig_intgo(_swig_i_11), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_421)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_422)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_423)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_424)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_425)(unsafe.Pointer(&_swig_i_19)), *(*C.swig_type_426)(unsafe.Pointer(&_swig_i_20)), *(*C.swig_type_427)(unsafe.Pointer(&_swig_i_21)), C.swig_type_428(_swig_i_22), *(*C.swig_type_429)(unsafe.Pointer(&_swig_i_23)))
+	C._wrap_flat_constraint_set_sample_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_478)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_479)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_480)(unsafe.Pointer(&_swig_i_3)), C.swig_type_481(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_482(_swig_i_8), C.swig_type_483(_swig_i_9), C.swig_type_484(_swig_i_10), C.swig_intgo(_swig_i_11), *(*C.swig_type_485)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_486)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_487)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_488)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_489)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_490)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_491)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_492)(unsafe.Pointer(&_swig_i_19)), *(*C.swig_type_493)(unsafe.Pointer(&_swig_i_20)), *(*C.swig_type_494)(unsafe.Pointer(&_swig_i_21)), C.swig_type_495(_swig_i_22), *(*C.swig_type_496)(unsafe.Pointer(&_swig_i_23)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5070,7 +5829,7 @@ func Flat_disc_create(arg1 uintptr, arg2 int, arg3 int, arg4 int, arg5 int, arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_disc_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_430(_swig_i_6), C.swig_type_431(_swig_i_7), *(*C.swig_type_432)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_disc_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_497(_swig_i_6), C.swig_type_498(_swig_i_7), *(*C.swig_type_499)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg9
 	}
@@ -5082,7 +5841,7 @@ func Flat_disc_next(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_disc_next_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_434)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_435)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_disc_next_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_501)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_502)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5100,7 +5859,7 @@ func Flat_disc_add(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []int64, arg5 []
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_flat_disc_add_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_436(_swig_i_1), *(*C.swig_type_437)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_438)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_439)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_440)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_441)(unsafe.Pointer(&_swig_i_6)))
+	C._wrap_flat_disc_add_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_503(_swig_i_1), *(*C.swig_type_504)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_505)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_506)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_507)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_508)(unsafe.Pointer(&_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5128,7 +5887,7 @@ func Flat_disc_get(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int32, arg5 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_disc_get_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_442)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_443)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_444)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_445)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_446)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_447)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_448)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_449)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_disc_get_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_509)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_510)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_511)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_512)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_513)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_514)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_515)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_516)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5157,7 +5916,7 @@ func Flat_disc_get(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int32, arg5 
 
 func _swig_getFLAT_EVENT_END() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_END_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_EVENT_END_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5165,7 +5924,7 @@ var FLAT_EVENT_END int = _swig_getFLAT_EVENT_END()
 
 func _swig_getFLAT_EVENT_DONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_DONE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_EVENT_DONE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5173,7 +5932,7 @@ var FLAT_EVENT_DONE int = _swig_getFLAT_EVENT_DONE()
 
 func _swig_getFLAT_EVENT_ADJUST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_ADJUST_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_EVENT_ADJUST_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5181,7 +5940,7 @@ var FLAT_EVENT_ADJUST int = _swig_getFLAT_EVENT_ADJUST()
 
 func _swig_getFLAT_RESULT_TAG() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_TAG_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RESULT_TAG_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5189,7 +5948,7 @@ var FLAT_RESULT_TAG int = _swig_getFLAT_RESULT_TAG()
 
 func _swig_getFLAT_RESULT_NUMBER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_NUMBER_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RESULT_NUMBER_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5197,7 +5956,7 @@ var FLAT_RESULT_NUMBER int = _swig_getFLAT_RESULT_NUMBER()
 
 func _swig_getFLAT_RESULT_STATUS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_STATUS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RESULT_STATUS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5205,7 +5964,7 @@ var FLAT_RESULT_STATUS int = _swig_getFLAT_RESULT_STATUS()
 
 func _swig_getFLAT_RESULT_REQUEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_REQUEST_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RESULT_REQUEST_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5213,7 +5972,7 @@ var FLAT_RESULT_REQUEST int = _swig_getFLAT_RESULT_REQUEST()
 
 func _swig_getFLAT_RESULT_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_LIVE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RESULT_LIVE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5221,7 +5980,7 @@ var FLAT_RESULT_LIVE int = _swig_getFLAT_RESULT_LIVE()
 
 func _swig_getFLAT_RESULT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_LEVELS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RESULT_LEVELS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5229,7 +5988,7 @@ var FLAT_RESULT_LEVELS int = _swig_getFLAT_RESULT_LEVELS()
 
 func _swig_getFLAT_RESULT_QUEUED_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_QUEUED_US_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RESULT_QUEUED_US_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5237,7 +5996,7 @@ var FLAT_RESULT_QUEUED_US int = _swig_getFLAT_RESULT_QUEUED_US()
 
 func _swig_getFLAT_RESULT_RUN_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_RUN_US_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RESULT_RUN_US_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5245,7 +6004,7 @@ var FLAT_RESULT_RUN_US int = _swig_getFLAT_RESULT_RUN_US()
 
 func _swig_getFLAT_RESULT_BATCH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_BATCH_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RESULT_BATCH_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5253,7 +6012,7 @@ var FLAT_RESULT_BATCH int = _swig_getFLAT_RESULT_BATCH()
 
 func _swig_getFLAT_RESULT_ROUNDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_ROUNDS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RESULT_ROUNDS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5261,7 +6020,7 @@ var FLAT_RESULT_ROUNDS int = _swig_getFLAT_RESULT_ROUNDS()
 
 func _swig_getFLAT_RESULT_DRAFTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFTED_LEVELS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFTED_LEVELS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5269,7 +6028,7 @@ var FLAT_RESULT_DRAFTED_LEVELS int = _swig_getFLAT_RESULT_DRAFTED_LEVELS()
 
 func _swig_getFLAT_RESULT_ACCEPTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5277,7 +6036,7 @@ var FLAT_RESULT_ACCEPTED_LEVELS int = _swig_getFLAT_RESULT_ACCEPTED_LEVELS()
 
 func _swig_getFLAT_RESULT_DRAFT_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFT_US_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFT_US_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5285,7 +6044,7 @@ var FLAT_RESULT_DRAFT_US int = _swig_getFLAT_RESULT_DRAFT_US()
 
 func _swig_getFLAT_RESULT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RESULT_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5293,7 +6052,7 @@ var FLAT_RESULT_COUNT int = _swig_getFLAT_RESULT_COUNT()
 
 func _swig_getFLAT_ADJUST_TAG() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_TAG_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_TAG_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5301,7 +6060,7 @@ var FLAT_ADJUST_TAG int = _swig_getFLAT_ADJUST_TAG()
 
 func _swig_getFLAT_ADJUST_NUMBER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_NUMBER_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_NUMBER_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5309,7 +6068,7 @@ var FLAT_ADJUST_NUMBER int = _swig_getFLAT_ADJUST_NUMBER()
 
 func _swig_getFLAT_ADJUST_REQUEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_REQUEST_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_REQUEST_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5317,7 +6076,7 @@ var FLAT_ADJUST_REQUEST int = _swig_getFLAT_ADJUST_REQUEST()
 
 func _swig_getFLAT_ADJUST_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_LEVEL_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_LEVEL_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5325,7 +6084,7 @@ var FLAT_ADJUST_LEVEL int = _swig_getFLAT_ADJUST_LEVEL()
 
 func _swig_getFLAT_ADJUST_LOGITS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_LOGITS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_LOGITS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5333,7 +6092,7 @@ var FLAT_ADJUST_LOGITS int = _swig_getFLAT_ADJUST_LOGITS()
 
 func _swig_getFLAT_ADJUST_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_ROWS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_ROWS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5341,7 +6100,7 @@ var FLAT_ADJUST_ROWS int = _swig_getFLAT_ADJUST_ROWS()
 
 func _swig_getFLAT_ADJUST_COLUMNS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_COLUMNS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_COLUMNS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5349,7 +6108,7 @@ var FLAT_ADJUST_COLUMNS int = _swig_getFLAT_ADJUST_COLUMNS()
 
 func _swig_getFLAT_ADJUST_ROW_STRIDE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_ROW_STRIDE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_ROW_STRIDE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5357,7 +6116,7 @@ var FLAT_ADJUST_ROW_STRIDE int = _swig_getFLAT_ADJUST_ROW_STRIDE()
 
 func _swig_getFLAT_ADJUST_PREFIXES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_PREFIXES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_PREFIXES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5365,7 +6124,7 @@ var FLAT_ADJUST_PREFIXES int = _swig_getFLAT_ADJUST_PREFIXES()
 
 func _swig_getFLAT_ADJUST_OFFSET() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_OFFSET_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_OFFSET_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5373,7 +6132,7 @@ var FLAT_ADJUST_OFFSET int = _swig_getFLAT_ADJUST_OFFSET()
 
 func _swig_getFLAT_ADJUST_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5381,7 +6140,7 @@ var FLAT_ADJUST_MAP int = _swig_getFLAT_ADJUST_MAP()
 
 func _swig_getFLAT_ADJUST_MAP_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_CODES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_CODES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5389,7 +6148,7 @@ var FLAT_ADJUST_MAP_CODES int = _swig_getFLAT_ADJUST_MAP_CODES()
 
 func _swig_getFLAT_ADJUST_END_COLUMN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_END_COLUMN_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_END_COLUMN_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5397,7 +6156,7 @@ var FLAT_ADJUST_END_COLUMN int = _swig_getFLAT_ADJUST_END_COLUMN()
 
 func _swig_getFLAT_ADJUST_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5405,7 +6164,7 @@ var FLAT_ADJUST_COUNT int = _swig_getFLAT_ADJUST_COUNT()
 
 func _swig_getFLAT_EVENT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_EVENT_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5416,7 +6175,7 @@ func Flat_events_next(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_flat_events_next_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_450)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_flat_events_next_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_517)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_518)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5431,7 +6190,7 @@ func Flat_adjust_answer(arg1 uintptr, arg2 int64, arg3 int, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_adjust_answer_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_452(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_453)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_adjust_answer_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_519(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_520)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -5443,7 +6202,7 @@ func Flat_result_take(arg1 int64, arg2 []int32, arg3 []float32, arg4 []int64, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_result_take_native_dc34e60f533faa8e(C.swig_type_454(_swig_i_0), *(*C.swig_type_455)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_456)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_457)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_458)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_result_take_native_7d9de88fb9623ede(C.swig_type_521(_swig_i_0), *(*C.swig_type_522)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_523)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_524)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_525)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5467,7 +6226,7 @@ func Flat_model_open(arg1 string, arg2 int, arg3 int, arg4 int, arg5 string, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (uintptr)(C._wrap_flat_model_open_native_dc34e60f533faa8e(*(*C.swig_type_459)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_460)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_461)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (uintptr)(C._wrap_flat_model_open_native_7d9de88fb9623ede(*(*C.swig_type_526)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_527)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_528)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5482,7 +6241,7 @@ func Flat_model_open(arg1 string, arg2 int, arg3 int, arg4 int, arg5 string, arg
 
 func _swig_getFLAT_MODEL_LAYERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_LAYERS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_MODEL_LAYERS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5490,7 +6249,7 @@ var FLAT_MODEL_LAYERS int = _swig_getFLAT_MODEL_LAYERS()
 
 func _swig_getFLAT_MODEL_ENCODER_LAYERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_ENCODER_LAYERS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_MODEL_ENCODER_LAYERS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5498,7 +6257,7 @@ var FLAT_MODEL_ENCODER_LAYERS int = _swig_getFLAT_MODEL_ENCODER_LAYERS()
 
 func _swig_getFLAT_MODEL_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_HIDDEN_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_MODEL_HIDDEN_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5506,7 +6265,7 @@ var FLAT_MODEL_HIDDEN int = _swig_getFLAT_MODEL_HIDDEN()
 
 func _swig_getFLAT_MODEL_HEADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_HEADS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_MODEL_HEADS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5514,7 +6273,7 @@ var FLAT_MODEL_HEADS int = _swig_getFLAT_MODEL_HEADS()
 
 func _swig_getFLAT_MODEL_KV_HEADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_KV_HEADS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_MODEL_KV_HEADS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5522,7 +6281,7 @@ var FLAT_MODEL_KV_HEADS int = _swig_getFLAT_MODEL_KV_HEADS()
 
 func _swig_getFLAT_MODEL_HEAD_DIM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_HEAD_DIM_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_MODEL_HEAD_DIM_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5530,7 +6289,7 @@ var FLAT_MODEL_HEAD_DIM int = _swig_getFLAT_MODEL_HEAD_DIM()
 
 func _swig_getFLAT_MODEL_WEIGHTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_WEIGHTS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_MODEL_WEIGHTS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5538,7 +6297,7 @@ var FLAT_MODEL_WEIGHTS int = _swig_getFLAT_MODEL_WEIGHTS()
 
 func _swig_getFLAT_MODEL_VOCABULARY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_VOCABULARY_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_MODEL_VOCABULARY_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5546,7 +6305,7 @@ var FLAT_MODEL_VOCABULARY int = _swig_getFLAT_MODEL_VOCABULARY()
 
 func _swig_getFLAT_MODEL_MAX_POSITIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_MAX_POSITIONS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_MODEL_MAX_POSITIONS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5554,7 +6313,7 @@ var FLAT_MODEL_MAX_POSITIONS int = _swig_getFLAT_MODEL_MAX_POSITIONS()
 
 func _swig_getFLAT_MODEL_PARAMETERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_PARAMETERS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_MODEL_PARAMETERS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5562,7 +6321,7 @@ var FLAT_MODEL_PARAMETERS int = _swig_getFLAT_MODEL_PARAMETERS()
 
 func _swig_getFLAT_MODEL_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_MEMORY_BYTES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_MODEL_MEMORY_BYTES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5570,7 +6329,7 @@ var FLAT_MODEL_MEMORY_BYTES int = _swig_getFLAT_MODEL_MEMORY_BYTES()
 
 func _swig_getFLAT_MODEL_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_MODEL_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5578,7 +6337,7 @@ var FLAT_MODEL_COUNT int = _swig_getFLAT_MODEL_COUNT()
 
 func _swig_getFLAT_MODEL_FAMILY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_FAMILY_BYTES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_MODEL_FAMILY_BYTES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5589,7 +6348,7 @@ func Flat_model_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_model_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_462)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_463)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_464)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_model_get_info_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_529)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_530)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_531)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5603,7 +6362,7 @@ func Flat_model_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 
 func _swig_getFLAT_RUNNER_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_BEAMS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_BEAMS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5611,7 +6370,7 @@ var FLAT_RUNNER_BEAMS int = _swig_getFLAT_RUNNER_BEAMS()
 
 func _swig_getFLAT_RUNNER_NORMALIZATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_NORMALIZATION_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_NORMALIZATION_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5619,7 +6378,7 @@ var FLAT_RUNNER_NORMALIZATION int = _swig_getFLAT_RUNNER_NORMALIZATION()
 
 func _swig_getFLAT_RUNNER_STRATEGY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STRATEGY_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STRATEGY_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5627,7 +6386,7 @@ var FLAT_RUNNER_STRATEGY int = _swig_getFLAT_RUNNER_STRATEGY()
 
 func _swig_getFLAT_RUNNER_MAX_PROMPT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_PROMPT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_PROMPT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5635,7 +6394,7 @@ var FLAT_RUNNER_MAX_PROMPT int = _swig_getFLAT_RUNNER_MAX_PROMPT()
 
 func _swig_getFLAT_RUNNER_MAX_GROUP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_GROUP_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_GROUP_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5643,7 +6402,7 @@ var FLAT_RUNNER_MAX_GROUP int = _swig_getFLAT_RUNNER_MAX_GROUP()
 
 func _swig_getFLAT_RUNNER_QUEUE_REQUESTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5651,7 +6410,7 @@ var FLAT_RUNNER_QUEUE_REQUESTS int = _swig_getFLAT_RUNNER_QUEUE_REQUESTS()
 
 func _swig_getFLAT_RUNNER_LANES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_LANES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_LANES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5659,7 +6418,7 @@ var FLAT_RUNNER_LANES int = _swig_getFLAT_RUNNER_LANES()
 
 func _swig_getFLAT_RUNNER_LANE_THREADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_LANE_THREADS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_LANE_THREADS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5667,7 +6426,7 @@ var FLAT_RUNNER_LANE_THREADS int = _swig_getFLAT_RUNNER_LANE_THREADS()
 
 func _swig_getFLAT_RUNNER_BATCH_REQUESTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_REQUESTS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_REQUESTS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5675,7 +6434,7 @@ var FLAT_RUNNER_BATCH_REQUESTS int = _swig_getFLAT_RUNNER_BATCH_REQUESTS()
 
 func _swig_getFLAT_RUNNER_BATCH_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_ROWS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_ROWS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5683,7 +6442,7 @@ var FLAT_RUNNER_BATCH_ROWS int = _swig_getFLAT_RUNNER_BATCH_ROWS()
 
 func _swig_getFLAT_RUNNER_WAIT_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_WAIT_US_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_WAIT_US_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5691,7 +6450,7 @@ var FLAT_RUNNER_WAIT_US int = _swig_getFLAT_RUNNER_WAIT_US()
 
 func _swig_getFLAT_RUNNER_ADJUST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_ADJUST_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_ADJUST_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5699,7 +6458,7 @@ var FLAT_RUNNER_ADJUST int = _swig_getFLAT_RUNNER_ADJUST()
 
 func _swig_getFLAT_RUNNER_SPECULATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_SPECULATE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_SPECULATE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5707,7 +6466,7 @@ var FLAT_RUNNER_SPECULATE int = _swig_getFLAT_RUNNER_SPECULATE()
 
 func _swig_getFLAT_RUNNER_DRAFT_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_DRAFT_BEAMS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_DRAFT_BEAMS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5715,7 +6474,7 @@ var FLAT_RUNNER_DRAFT_BEAMS int = _swig_getFLAT_RUNNER_DRAFT_BEAMS()
 
 func _swig_getFLAT_RUNNER_WITHOUT_REPLACEMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5723,7 +6482,7 @@ var FLAT_RUNNER_WITHOUT_REPLACEMENT int = _swig_getFLAT_RUNNER_WITHOUT_REPLACEME
 
 func _swig_getFLAT_RUNNER_MODE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_MODE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MODE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5731,7 +6490,7 @@ var FLAT_RUNNER_MODE int = _swig_getFLAT_RUNNER_MODE()
 
 func _swig_getFLAT_RUNNER_TOP_K() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_TOP_K_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_TOP_K_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5739,7 +6498,7 @@ var FLAT_RUNNER_TOP_K int = _swig_getFLAT_RUNNER_TOP_K()
 
 func _swig_getFLAT_RUNNER_OUTPUT_PATH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_OUTPUT_PATH_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_OUTPUT_PATH_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5747,7 +6506,7 @@ var FLAT_RUNNER_OUTPUT_PATH int = _swig_getFLAT_RUNNER_OUTPUT_PATH()
 
 func _swig_getFLAT_RUNNER_MAX_LISTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_LISTED_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_LISTED_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5755,7 +6514,7 @@ var FLAT_RUNNER_MAX_LISTED int = _swig_getFLAT_RUNNER_MAX_LISTED()
 
 func _swig_getFLAT_RUNNER_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5778,7 +6537,7 @@ func Flat_runner_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, 
 	_swig_i_12 := arg13
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
-	swig_r = (uintptr)(C._wrap_flat_runner_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), *(*C.swig_type_465)(unsafe.Pointer(&_swig_i_5)), C.float(_swig_i_6), C.float(_swig_i_7), *(*C.swig_type_466)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_467)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_468)(unsafe.Pointer(&_swig_i_10)), C.swig_type_469(_swig_i_11), *(*C.swig_type_470)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_471)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_472)(unsafe.Pointer(&_swig_i_14))))
+	swig_r = (uintptr)(C._wrap_flat_runner_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), *(*C.swig_type_532)(unsafe.Pointer(&_swig_i_5)), C.float(_swig_i_6), C.float(_swig_i_7), *(*C.swig_type_533)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_534)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_535)(unsafe.Pointer(&_swig_i_10)), C.swig_type_536(_swig_i_11), *(*C.swig_type_537)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_538)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_539)(unsafe.Pointer(&_swig_i_14))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
 	}
@@ -5807,7 +6566,7 @@ func Flat_runner_events(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_runner_events_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_473)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_runner_events_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_540)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5828,7 +6587,7 @@ func Flat_runner_run(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 int,
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_runner_run_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_474(_swig_i_1), *(*C.swig_type_475)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_476)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_477(_swig_i_8), C.swig_type_478(_swig_i_9), C.swig_type_479(_swig_i_10), *(*C.swig_type_480)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_481)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_runner_run_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_541(_swig_i_1), *(*C.swig_type_542)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_543)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_544(_swig_i_8), C.swig_type_545(_swig_i_9), C.swig_type_546(_swig_i_10), *(*C.swig_type_547)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_548)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5857,7 +6616,7 @@ func Flat_runner_submit(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 i
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (int64)(C._wrap_flat_runner_submit_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_483(_swig_i_1), *(*C.swig_type_484)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_485)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_486(_swig_i_8), C.swig_type_487(_swig_i_9), C.swig_type_488(_swig_i_10), *(*C.swig_type_489)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (int64)(C._wrap_flat_runner_submit_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_550(_swig_i_1), *(*C.swig_type_551)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_552)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_553(_swig_i_8), C.swig_type_554(_swig_i_9), C.swig_type_555(_swig_i_10), *(*C.swig_type_556)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5874,7 +6633,7 @@ func Flat_runner_cancel(arg1 uintptr, arg2 int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_cancel_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_490(_swig_i_1), *(*C.swig_type_491)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_cancel_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_557(_swig_i_1), *(*C.swig_type_558)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5885,7 +6644,7 @@ func Flat_runner_drain(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_flat_runner_drain_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_492(_swig_i_1), *(*C.swig_type_493)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_flat_runner_drain_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_559(_swig_i_1), *(*C.swig_type_560)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5894,7 +6653,7 @@ func Flat_runner_drain(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int) {
 
 func _swig_getFLAT_RUNNER_STATS_LANES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_LANES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_LANES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5902,7 +6661,7 @@ var FLAT_RUNNER_STATS_LANES int = _swig_getFLAT_RUNNER_STATS_LANES()
 
 func _swig_getFLAT_RUNNER_STATS_QUEUED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5910,7 +6669,7 @@ var FLAT_RUNNER_STATS_QUEUED int = _swig_getFLAT_RUNNER_STATS_QUEUED()
 
 func _swig_getFLAT_RUNNER_STATS_RUNNING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUNNING_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUNNING_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5918,7 +6677,7 @@ var FLAT_RUNNER_STATS_RUNNING int = _swig_getFLAT_RUNNER_STATS_RUNNING()
 
 func _swig_getFLAT_RUNNER_STATS_SUBMITTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_SUBMITTED_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_SUBMITTED_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5926,7 +6685,7 @@ var FLAT_RUNNER_STATS_SUBMITTED int = _swig_getFLAT_RUNNER_STATS_SUBMITTED()
 
 func _swig_getFLAT_RUNNER_STATS_FINISHED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FINISHED_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FINISHED_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5934,7 +6693,7 @@ var FLAT_RUNNER_STATS_FINISHED int = _swig_getFLAT_RUNNER_STATS_FINISHED()
 
 func _swig_getFLAT_RUNNER_STATS_FAILED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FAILED_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FAILED_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5942,7 +6701,7 @@ var FLAT_RUNNER_STATS_FAILED int = _swig_getFLAT_RUNNER_STATS_FAILED()
 
 func _swig_getFLAT_RUNNER_STATS_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_CANCELLED_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_CANCELLED_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5950,7 +6709,7 @@ var FLAT_RUNNER_STATS_CANCELLED int = _swig_getFLAT_RUNNER_STATS_CANCELLED()
 
 func _swig_getFLAT_RUNNER_STATS_EXPIRED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_EXPIRED_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_EXPIRED_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5958,7 +6717,7 @@ var FLAT_RUNNER_STATS_EXPIRED int = _swig_getFLAT_RUNNER_STATS_EXPIRED()
 
 func _swig_getFLAT_RUNNER_STATS_REFUSED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_REFUSED_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_REFUSED_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5966,7 +6725,7 @@ var FLAT_RUNNER_STATS_REFUSED int = _swig_getFLAT_RUNNER_STATS_REFUSED()
 
 func _swig_getFLAT_RUNNER_STATS_BATCHES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCHES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCHES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5974,7 +6733,7 @@ var FLAT_RUNNER_STATS_BATCHES int = _swig_getFLAT_RUNNER_STATS_BATCHES()
 
 func _swig_getFLAT_RUNNER_STATS_BATCH_REQUESTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5982,7 +6741,7 @@ var FLAT_RUNNER_STATS_BATCH_REQUESTS int = _swig_getFLAT_RUNNER_STATS_BATCH_REQU
 
 func _swig_getFLAT_RUNNER_STATS_BATCH_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5990,7 +6749,7 @@ var FLAT_RUNNER_STATS_BATCH_ROWS int = _swig_getFLAT_RUNNER_STATS_BATCH_ROWS()
 
 func _swig_getFLAT_RUNNER_STATS_BUSY_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BUSY_US_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BUSY_US_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -5998,7 +6757,7 @@ var FLAT_RUNNER_STATS_BUSY_US int = _swig_getFLAT_RUNNER_STATS_BUSY_US()
 
 func _swig_getFLAT_RUNNER_STATS_UP_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_UP_US_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_UP_US_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6006,7 +6765,7 @@ var FLAT_RUNNER_STATS_UP_US int = _swig_getFLAT_RUNNER_STATS_UP_US()
 
 func _swig_getFLAT_RUNNER_STATS_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6014,7 +6773,7 @@ var FLAT_RUNNER_STATS_MEMORY_BYTES int = _swig_getFLAT_RUNNER_STATS_MEMORY_BYTES
 
 func _swig_getFLAT_RUNNER_STATS_ROUNDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUNDS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUNDS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6022,7 +6781,7 @@ var FLAT_RUNNER_STATS_ROUNDS int = _swig_getFLAT_RUNNER_STATS_ROUNDS()
 
 func _swig_getFLAT_RUNNER_STATS_ROUND_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6030,7 +6789,7 @@ var FLAT_RUNNER_STATS_ROUND_LEVELS int = _swig_getFLAT_RUNNER_STATS_ROUND_LEVELS
 
 func _swig_getFLAT_RUNNER_STATS_DRAFTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6038,7 +6797,7 @@ var FLAT_RUNNER_STATS_DRAFTED_LEVELS int = _swig_getFLAT_RUNNER_STATS_DRAFTED_LE
 
 func _swig_getFLAT_RUNNER_STATS_ACCEPTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6046,7 +6805,7 @@ var FLAT_RUNNER_STATS_ACCEPTED_LEVELS int = _swig_getFLAT_RUNNER_STATS_ACCEPTED_
 
 func _swig_getFLAT_RUNNER_STATS_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_NODES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_NODES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6054,7 +6813,7 @@ var FLAT_RUNNER_STATS_NODES int = _swig_getFLAT_RUNNER_STATS_NODES()
 
 func _swig_getFLAT_RUNNER_STATS_DRAFT_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFT_US_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFT_US_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6062,7 +6821,7 @@ var FLAT_RUNNER_STATS_DRAFT_US int = _swig_getFLAT_RUNNER_STATS_DRAFT_US()
 
 func _swig_getFLAT_RUNNER_STATS_QUEUED_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_US_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_US_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6070,7 +6829,7 @@ var FLAT_RUNNER_STATS_QUEUED_US int = _swig_getFLAT_RUNNER_STATS_QUEUED_US()
 
 func _swig_getFLAT_RUNNER_STATS_RUN_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUN_US_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUN_US_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6078,7 +6837,7 @@ var FLAT_RUNNER_STATS_RUN_US int = _swig_getFLAT_RUNNER_STATS_RUN_US()
 
 func _swig_getFLAT_RUNNER_STATS_TOTAL_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_TOTAL_US_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_TOTAL_US_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6086,7 +6845,7 @@ var FLAT_RUNNER_STATS_TOTAL_US int = _swig_getFLAT_RUNNER_STATS_TOTAL_US()
 
 func _swig_getFLAT_RUNNER_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6096,7 +6855,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_get_stats_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_494)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_495)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_get_stats_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_561)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_562)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6108,7 +6867,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_runner_close(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_runner_close_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_496)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_runner_close_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_563)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6116,7 +6875,7 @@ func Flat_runner_close(arg1 uintptr, arg2 []byte) {
 
 func _swig_getFLAT_DRAFT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_LEVELS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_LEVELS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6124,7 +6883,7 @@ var FLAT_DRAFT_LEVELS int = _swig_getFLAT_DRAFT_LEVELS()
 
 func _swig_getFLAT_DRAFT_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_HIDDEN_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_HIDDEN_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6132,7 +6891,7 @@ var FLAT_DRAFT_HIDDEN int = _swig_getFLAT_DRAFT_HIDDEN()
 
 func _swig_getFLAT_DRAFT_EMBEDDING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_EMBEDDING_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_EMBEDDING_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6140,7 +6899,7 @@ var FLAT_DRAFT_EMBEDDING int = _swig_getFLAT_DRAFT_EMBEDDING()
 
 func _swig_getFLAT_DRAFT_INPUT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_INPUT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_INPUT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6148,7 +6907,7 @@ var FLAT_DRAFT_INPUT int = _swig_getFLAT_DRAFT_INPUT()
 
 func _swig_getFLAT_DRAFT_TRANSITION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_TRANSITION_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_TRANSITION_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6156,7 +6915,7 @@ var FLAT_DRAFT_TRANSITION int = _swig_getFLAT_DRAFT_TRANSITION()
 
 func _swig_getFLAT_DRAFT_DTYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_DTYPE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_DTYPE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6164,7 +6923,7 @@ var FLAT_DRAFT_DTYPE int = _swig_getFLAT_DRAFT_DTYPE()
 
 func _swig_getFLAT_DRAFT_SHAPE_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_SHAPE_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_SHAPE_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6172,7 +6931,7 @@ var FLAT_DRAFT_SHAPE_COUNT int = _swig_getFLAT_DRAFT_SHAPE_COUNT()
 
 func _swig_getFLAT_DRAFT_PARAMETERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_PARAMETERS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_PARAMETERS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6180,7 +6939,7 @@ var FLAT_DRAFT_PARAMETERS int = _swig_getFLAT_DRAFT_PARAMETERS()
 
 func _swig_getFLAT_DRAFT_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_FILE_BYTES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_FILE_BYTES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6188,7 +6947,7 @@ var FLAT_DRAFT_FILE_BYTES int = _swig_getFLAT_DRAFT_FILE_BYTES()
 
 func _swig_getFLAT_DRAFT_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_MEMORY_BYTES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_MEMORY_BYTES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6196,7 +6955,7 @@ var FLAT_DRAFT_MEMORY_BYTES int = _swig_getFLAT_DRAFT_MEMORY_BYTES()
 
 func _swig_getFLAT_DRAFT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6204,7 +6963,7 @@ var FLAT_DRAFT_COUNT int = _swig_getFLAT_DRAFT_COUNT()
 
 func _swig_getFLAT_DRAFT_LISTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_LISTS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_LISTS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6214,7 +6973,7 @@ func Flat_draft_head_open(arg1 string, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_dc34e60f533faa8e(*(*C.swig_type_497)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_498)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_7d9de88fb9623ede(*(*C.swig_type_564)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_565)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -6231,7 +6990,7 @@ func Flat_draft_head_get_info(arg1 uintptr, arg2 []int64, arg3 []int32, arg4 []b
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_500)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_501)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_502)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_503)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_567)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_568)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_569)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_570)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6256,7 +7015,7 @@ func Flat_draft_head_write(arg1 string, arg2 []int64, arg3 []int32, arg4 []byte,
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_draft_head_write_native_dc34e60f533faa8e(*(*C.swig_type_504)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_505)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_506)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_507)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_508)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_509)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_510)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_draft_head_write_native_7d9de88fb9623ede(*(*C.swig_type_571)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_572)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_573)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_574)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_575)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_576)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_577)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -6294,7 +7053,7 @@ func Flat_draft_decoder_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 in
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_511(_swig_i_8), C.swig_intgo(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_512)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_578(_swig_i_8), C.swig_intgo(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_579)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg12
 	}
@@ -6322,7 +7081,7 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_draft_decoder_run_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_513)(unsafe.Pointer(&_swig_i_1)), C.swig_type_514(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_515(_swig_i_6), C.swig_type_516(_swig_i_7), C.swig_type_517(_swig_i_8), C.swig_type_518(_swig_i_9), C.swig_type_519(_swig_i_10), *(*C.swig_type_520)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_521)(unsafe.Pointer(&_swig_i_12)), C.swig_intgo(_swig_i_13), *(*C.swig_type_522)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_523)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_524)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_525)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_526)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_527)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_draft_decoder_run_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_580)(unsafe.Pointer(&_swig_i_1)), C.swig_type_581(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_582(_swig_i_6), C.swig_type_583(_swig_i_7), C.swig_type_584(_swig_i_8), C.swig_type_585(_swig_i_9), C.swig_type_586(_swig_i_10), *(*C.swig_type_587)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_588)(unsafe.Pointer(&_swig_i_12)), C.swig_intgo(_swig_i_13), *(*C.swig_type_589)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_590)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_591)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_592)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_593)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_594)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6354,7 +7113,7 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 
 func _swig_getFLAT_DRAFT_START() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_START_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_START_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6362,7 +7121,7 @@ var FLAT_DRAFT_START int = _swig_getFLAT_DRAFT_START()
 
 func _swig_getFLAT_DRAFT_DECODE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6370,7 +7129,7 @@ var FLAT_DRAFT_DECODE int = _swig_getFLAT_DRAFT_DECODE()
 
 func _swig_getFLAT_DRAFT_RUN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_RUN_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_RUN_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6378,7 +7137,7 @@ var FLAT_DRAFT_RUN int = _swig_getFLAT_DRAFT_RUN()
 
 func _swig_getFLAT_DRAFTS_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_LIVE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_LIVE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6386,7 +7145,7 @@ var FLAT_DRAFTS_LIVE int = _swig_getFLAT_DRAFTS_LIVE()
 
 func _swig_getFLAT_DRAFTS_ERRORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_ERRORS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_ERRORS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6394,7 +7153,7 @@ var FLAT_DRAFTS_ERRORS int = _swig_getFLAT_DRAFTS_ERRORS()
 
 func _swig_getFLAT_DRAFTS_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_SIDS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_SIDS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6402,7 +7161,7 @@ var FLAT_DRAFTS_SIDS int = _swig_getFLAT_DRAFTS_SIDS()
 
 func _swig_getFLAT_DRAFTS_SCORES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_SCORES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_SCORES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6410,7 +7169,7 @@ var FLAT_DRAFTS_SCORES int = _swig_getFLAT_DRAFTS_SCORES()
 
 func _swig_getFLAT_DRAFTS_ORDINALS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_ORDINALS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_ORDINALS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6418,7 +7177,7 @@ var FLAT_DRAFTS_ORDINALS int = _swig_getFLAT_DRAFTS_ORDINALS()
 
 func _swig_getFLAT_DRAFTS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6443,7 +7202,7 @@ func Flat_draft_decoder_enqueue(arg1 uintptr, arg2 int, arg3 []byte, arg4 int64,
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_draft_decoder_enqueue_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_528)(unsafe.Pointer(&_swig_i_2)), C.swig_type_529(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_530(_swig_i_7), C.swig_type_531(_swig_i_8), C.swig_type_532(_swig_i_9), C.swig_type_533(_swig_i_10), C.swig_type_534(_swig_i_11), *(*C.swig_type_535)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_536)(unsafe.Pointer(&_swig_i_13)), C.swig_intgo(_swig_i_14), C.swig_type_537(_swig_i_15), *(*C.swig_type_538)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_539)(unsafe.Pointer(&_swig_i_17)))
+	C._wrap_flat_draft_decoder_enqueue_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_595)(unsafe.Pointer(&_swig_i_2)), C.swig_type_596(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_597(_swig_i_7), C.swig_type_598(_swig_i_8), C.swig_type_599(_swig_i_9), C.swig_type_600(_swig_i_10), C.swig_type_601(_swig_i_11), *(*C.swig_type_602)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_603)(unsafe.Pointer(&_swig_i_13)), C.swig_intgo(_swig_i_14), C.swig_type_604(_swig_i_15), *(*C.swig_type_605)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_606)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -6475,7 +7234,7 @@ func Flat_output_layer_create(arg1 []byte, arg2 int64, arg3 int, arg4 int, arg5 
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_dc34e60f533faa8e(*(*C.swig_type_540)(unsafe.Pointer(&_swig_i_0)), C.swig_type_541(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_542(_swig_i_5), C.swig_type_543(_swig_i_6), C.swig_type_544(_swig_i_7), *(*C.swig_type_545)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_546)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_7d9de88fb9623ede(*(*C.swig_type_607)(unsafe.Pointer(&_swig_i_0)), C.swig_type_608(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_609(_swig_i_5), C.swig_type_610(_swig_i_6), C.swig_type_611(_swig_i_7), *(*C.swig_type_612)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_613)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -6495,7 +7254,7 @@ func Flat_hidden_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int64, arg5 [
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_547(_swig_i_3), *(*C.swig_type_548)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_614(_swig_i_3), *(*C.swig_type_615)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -6522,7 +7281,7 @@ func Flat_hidden_step(arg1 uintptr, arg2 int, arg3 []int32, arg4 []byte, arg5 in
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
-	C._wrap_flat_hidden_step_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_549)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_550)(unsafe.Pointer(&_swig_i_3)), C.swig_type_551(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_552(_swig_i_8), C.swig_type_553(_swig_i_9), C.swig_type_554(_swig_i_10), C.swig_type_555(_swig_i_11), C.swig_type_556(_swig_i_12), *(*C.swig_type_557)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_558)(unsafe.Pointer(&_swig_i_14)), C.float(_swig_i_15), *(*C.swig_type_559)(unsafe.Pointer(&_swig_i_16)), C.swig_type_560(_swig_i_17), *(*C.swig_type_561)(unsafe.Pointer(&_swig_i_18)))
+	C._wrap_flat_hidden_step_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_616)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_617)(unsafe.Pointer(&_swig_i_3)), C.swig_type_618(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_619(_swig_i_8), C.swig_type_620(_swig_i_9), C.swig_type_621(_swig_i_10), C.swig_type_622(_swig_i_11), C.swig_type_623(_swig_i_12), *(*C.swig_type_624)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_625)(unsafe.Pointer(&_swig_i_14)), C.float(_swig_i_15), *(*C.swig_type_626)(unsafe.Pointer(&_swig_i_16)), C.swig_type_627(_swig_i_17), *(*C.swig_type_628)(unsafe.Pointer(&_swig_i_18)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -6545,7 +7304,7 @@ func Flat_hidden_step(arg1 uintptr, arg2 int, arg3 []int32, arg4 []byte, arg5 in
 
 func _swig_getFLAT_HIDDEN_STATS_STEPS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_STEPS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_STEPS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6553,7 +7312,7 @@ var FLAT_HIDDEN_STATS_STEPS int = _swig_getFLAT_HIDDEN_STATS_STEPS()
 
 func _swig_getFLAT_HIDDEN_STATS_CHILD_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6561,7 +7320,7 @@ var FLAT_HIDDEN_STATS_CHILD_SLOTS int = _swig_getFLAT_HIDDEN_STATS_CHILD_SLOTS()
 
 func _swig_getFLAT_HIDDEN_STATS_UNION_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6569,7 +7328,7 @@ var FLAT_HIDDEN_STATS_UNION_SLOTS int = _swig_getFLAT_HIDDEN_STATS_UNION_SLOTS()
 
 func _swig_getFLAT_HIDDEN_STATS_PRODUCT_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6577,7 +7336,7 @@ var FLAT_HIDDEN_STATS_PRODUCT_SLOTS int = _swig_getFLAT_HIDDEN_STATS_PRODUCT_SLO
 
 func _swig_getFLAT_HIDDEN_STATS_PRODUCTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6585,7 +7344,7 @@ var FLAT_HIDDEN_STATS_PRODUCTS int = _swig_getFLAT_HIDDEN_STATS_PRODUCTS()
 
 func _swig_getFLAT_HIDDEN_STATS_WEIGHT_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6593,7 +7352,7 @@ var FLAT_HIDDEN_STATS_WEIGHT_ROWS int = _swig_getFLAT_HIDDEN_STATS_WEIGHT_ROWS()
 
 func _swig_getFLAT_HIDDEN_STATS_WEIGHT_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6601,7 +7360,7 @@ var FLAT_HIDDEN_STATS_WEIGHT_BYTES int = _swig_getFLAT_HIDDEN_STATS_WEIGHT_BYTES
 
 func _swig_getFLAT_HIDDEN_STATS_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6609,7 +7368,7 @@ var FLAT_HIDDEN_STATS_MEMORY_BYTES int = _swig_getFLAT_HIDDEN_STATS_MEMORY_BYTES
 
 func _swig_getFLAT_HIDDEN_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6620,7 +7379,7 @@ func Flat_hidden_get_stats(arg1 uintptr, arg2 []int64, arg3 []float32, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_hidden_get_stats_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_562)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_563)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_564)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_hidden_get_stats_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_629)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_630)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_631)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6640,7 +7399,7 @@ func Flat_speculation_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_565(_swig_i_4), *(*C.swig_type_566)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_632(_swig_i_4), *(*C.swig_type_633)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
 	}
@@ -6653,7 +7412,7 @@ func Flat_speculation_begin(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_speculation_begin_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_568)(unsafe.Pointer(&_swig_i_1)), C.swig_type_569(_swig_i_2), *(*C.swig_type_570)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_speculation_begin_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_635)(unsafe.Pointer(&_swig_i_1)), C.swig_type_636(_swig_i_2), *(*C.swig_type_637)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6665,7 +7424,7 @@ func Flat_speculation_begin(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []byte)
 
 func _swig_getFLAT_TREE_DEPTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_DEPTH_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_TREE_DEPTH_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6673,7 +7432,7 @@ var FLAT_TREE_DEPTH int = _swig_getFLAT_TREE_DEPTH()
 
 func _swig_getFLAT_TREE_SLOT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_SLOT_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_TREE_SLOT_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6681,7 +7440,7 @@ var FLAT_TREE_SLOT_COUNT int = _swig_getFLAT_TREE_SLOT_COUNT()
 
 func _swig_getFLAT_TREE_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_NODES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_TREE_NODES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6689,7 +7448,7 @@ var FLAT_TREE_NODES int = _swig_getFLAT_TREE_NODES()
 
 func _swig_getFLAT_TREE_PLACE_STRIDE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_PLACE_STRIDE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_TREE_PLACE_STRIDE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6697,7 +7456,7 @@ var FLAT_TREE_PLACE_STRIDE int = _swig_getFLAT_TREE_PLACE_STRIDE()
 
 func _swig_getFLAT_TREE_DRAFT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6705,7 +7464,7 @@ var FLAT_TREE_DRAFT_COUNT int = _swig_getFLAT_TREE_DRAFT_COUNT()
 
 func _swig_getFLAT_TREE_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_SLOTS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_TREE_SLOTS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6713,7 +7472,7 @@ var FLAT_TREE_SLOTS int = _swig_getFLAT_TREE_SLOTS()
 
 func _swig_getFLAT_TREE_NODE_OFFSETS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_NODE_OFFSETS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_TREE_NODE_OFFSETS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6721,7 +7480,7 @@ var FLAT_TREE_NODE_OFFSETS int = _swig_getFLAT_TREE_NODE_OFFSETS()
 
 func _swig_getFLAT_TREE_TOKENS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_TOKENS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_TREE_TOKENS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6729,7 +7488,7 @@ var FLAT_TREE_TOKENS int = _swig_getFLAT_TREE_TOKENS()
 
 func _swig_getFLAT_TREE_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_CODES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_TREE_CODES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6737,7 +7496,7 @@ var FLAT_TREE_CODES int = _swig_getFLAT_TREE_CODES()
 
 func _swig_getFLAT_TREE_POSITIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_POSITIONS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_TREE_POSITIONS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6745,7 +7504,7 @@ var FLAT_TREE_POSITIONS int = _swig_getFLAT_TREE_POSITIONS()
 
 func _swig_getFLAT_TREE_PARENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_PARENTS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_TREE_PARENTS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6753,7 +7512,7 @@ var FLAT_TREE_PARENTS int = _swig_getFLAT_TREE_PARENTS()
 
 func _swig_getFLAT_TREE_PLACES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_PLACES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_TREE_PLACES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6761,7 +7520,7 @@ var FLAT_TREE_PLACES int = _swig_getFLAT_TREE_PLACES()
 
 func _swig_getFLAT_TREE_ANCESTORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_ANCESTORS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_TREE_ANCESTORS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6769,7 +7528,7 @@ var FLAT_TREE_ANCESTORS int = _swig_getFLAT_TREE_ANCESTORS()
 
 func _swig_getFLAT_TREE_DRAFT_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_SLOTS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_SLOTS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6777,7 +7536,7 @@ var FLAT_TREE_DRAFT_SLOTS int = _swig_getFLAT_TREE_DRAFT_SLOTS()
 
 func _swig_getFLAT_TREE_DRAFT_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_NODES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_NODES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6785,7 +7544,7 @@ var FLAT_TREE_DRAFT_NODES int = _swig_getFLAT_TREE_DRAFT_NODES()
 
 func _swig_getFLAT_TREE_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_TREE_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6795,7 +7554,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_tree_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_571)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_572)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_tree_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_638)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_639)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6807,7 +7566,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_speculation_add(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_speculation_add_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_573)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_speculation_add_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_640)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6818,7 +7577,7 @@ func Flat_speculation_get_mask(arg1 uintptr, arg2 []byte, arg3 int64, arg4 []byt
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_speculation_get_mask_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_574)(unsafe.Pointer(&_swig_i_1)), C.swig_type_575(_swig_i_2), *(*C.swig_type_576)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_speculation_get_mask_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_641)(unsafe.Pointer(&_swig_i_1)), C.swig_type_642(_swig_i_2), *(*C.swig_type_643)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6841,7 +7600,7 @@ func Flat_speculation_verify(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, ar
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_speculation_verify_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_577)(unsafe.Pointer(&_swig_i_1)), C.swig_type_578(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_579(_swig_i_6), C.swig_type_580(_swig_i_7), C.swig_type_581(_swig_i_8), C.swig_type_582(_swig_i_9), C.swig_type_583(_swig_i_10), *(*C.swig_type_584)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_585)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_speculation_verify_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_644)(unsafe.Pointer(&_swig_i_1)), C.swig_type_645(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_646(_swig_i_6), C.swig_type_647(_swig_i_7), C.swig_type_648(_swig_i_8), C.swig_type_649(_swig_i_9), C.swig_type_650(_swig_i_10), *(*C.swig_type_651)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_652)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6855,7 +7614,7 @@ func Flat_speculation_verify(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, ar
 
 func _swig_getFLAT_SPECULATION_STATS_ROUNDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ROUNDS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ROUNDS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6863,7 +7622,7 @@ var FLAT_SPECULATION_STATS_ROUNDS int = _swig_getFLAT_SPECULATION_STATS_ROUNDS()
 
 func _swig_getFLAT_SPECULATION_STATS_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_LEVELS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_LEVELS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6871,7 +7630,7 @@ var FLAT_SPECULATION_STATS_LEVELS int = _swig_getFLAT_SPECULATION_STATS_LEVELS()
 
 func _swig_getFLAT_SPECULATION_STATS_DRAFTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6879,7 +7638,7 @@ var FLAT_SPECULATION_STATS_DRAFTED_LEVELS int = _swig_getFLAT_SPECULATION_STATS_
 
 func _swig_getFLAT_SPECULATION_STATS_ACCEPTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6887,7 +7646,7 @@ var FLAT_SPECULATION_STATS_ACCEPTED_LEVELS int = _swig_getFLAT_SPECULATION_STATS
 
 func _swig_getFLAT_SPECULATION_STATS_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_NODES_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_NODES_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6895,7 +7654,7 @@ var FLAT_SPECULATION_STATS_NODES int = _swig_getFLAT_SPECULATION_STATS_NODES()
 
 func _swig_getFLAT_SPECULATION_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6905,7 +7664,7 @@ func Flat_speculation_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_stats_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_586)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_587)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_stats_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_653)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_654)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6924,7 +7683,7 @@ func Flat_relaxed_draw(arg1 uintptr, arg2 []float32, arg3 float32, arg4 int, arg
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_relaxed_draw_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_588)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_589(_swig_i_4), C.swig_type_590(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_591)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_592)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_relaxed_draw_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_655)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_656(_swig_i_4), C.swig_type_657(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_658)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_659)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6938,7 +7697,7 @@ func Flat_relaxed_draw(arg1 uintptr, arg2 []float32, arg3 float32, arg4 int, arg
 
 func _swig_getFLAT_RELAXED_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RELAXED_LIVE_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RELAXED_LIVE_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6946,7 +7705,7 @@ var FLAT_RELAXED_LIVE int = _swig_getFLAT_RELAXED_LIVE()
 
 func _swig_getFLAT_RELAXED_ACCEPTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RELAXED_ACCEPTED_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RELAXED_ACCEPTED_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6954,7 +7713,7 @@ var FLAT_RELAXED_ACCEPTED int = _swig_getFLAT_RELAXED_ACCEPTED()
 
 func _swig_getFLAT_RELAXED_GOES_ON() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RELAXED_GOES_ON_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RELAXED_GOES_ON_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6962,7 +7721,7 @@ var FLAT_RELAXED_GOES_ON int = _swig_getFLAT_RELAXED_GOES_ON()
 
 func _swig_getFLAT_RELAXED_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RELAXED_COUNT_native_dc34e60f533faa8e())
+	swig_r = (int)(C._wrap_FLAT_RELAXED_COUNT_native_7d9de88fb9623ede())
 	return swig_r
 }
 
@@ -6981,7 +7740,7 @@ func Flat_relaxed_verify(arg1 uintptr, arg2 []float32, arg3 []float32, arg4 []in
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	C._wrap_flat_relaxed_verify_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_593)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_594)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_595)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_596(_swig_i_6), C.swig_type_597(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_598)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_599)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_600)(unsafe.Pointer(&_swig_i_11)))
+	C._wrap_flat_relaxed_verify_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_660)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_661)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_662)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_663(_swig_i_6), C.swig_type_664(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_665)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_666)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_667)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}

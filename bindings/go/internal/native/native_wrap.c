@@ -533,7 +533,10 @@ enum {
   FLAT_HIDDEN = 14,
   FLAT_SPECULATION = 15,
   FLAT_IMPORT = 16,
-  FLAT_FILTER = 17
+  FLAT_FILTER = 17,
+  FLAT_COLUMNS = 18,
+  FLAT_CATALOG = 19,
+  FLAT_COMPACTION = 20
 };
 
 typedef struct flat_handle flat_handle;
@@ -545,11 +548,11 @@ struct flat_handle {
   atomic_llong users;  /* calls inside and views alive; FLAT_CLOSED once closed */
   atomic_llong owners; /* of the box: the language's object, and every user */
   atomic_int busy;     /* 1 while a call is inside a kind that serves one thread at a time */
-  int32_t levels;      /* of a builder: codes of its SIDs; of a constraint set: the most of any constraint */
+  int32_t levels;      /* of a builder and a catalogue: codes of their SIDs; of a constraint set: the most of any */
   int32_t device_type; /* of a session, a constraint set, a model and a draft decoder */
   int32_t results;     /* of a disc; of a draft decoder its beams */
   int32_t id_type;     /* of a builder */
-  /* Of a build and an import, written by the thread that does it, read by any. */
+  /* Of a build, an import and a compaction, written by the thread that does it, read by any. */
   atomic_int cancel;
   atomic_int phase;
   atomic_llong done, total;
@@ -559,10 +562,10 @@ struct flat_handle {
 #define FLAT_CLOSED (1LL << 62)
 
 static inline const char* fl_kind_name(int32_t kind) {
-  static const char* const names[] = {"runtime",        "builder",    "index",         "constraint",   "session",
-                                      "constraint set", "plan",       "disc",          "model",        "runner",
-                                      "events",         "draft head", "draft decoder", "output layer", "hidden step",
-                                      "speculation",    "import",     "filter"};
+  static const char* const names[] = {
+      "runtime",     "builder",     "index",  "constraint", "session",          "constraint set", "plan",
+      "disc",        "model",       "runner", "events",     "draft head",       "draft decoder",  "output layer",
+      "hidden step", "speculation", "import", "filter",     "attribute values", "catalogue",      "compaction"};
   return names[kind];
 }
 
@@ -647,6 +650,34 @@ static inline void flat_free(flat_handle* handle) {
   if (handle == NULL) return;
   flat_close(handle);
   fl_drop_owner(handle);
+}
+
+/* Progress is stored for languages to poll, and so is a request to cancel: no callback enters them. */
+static inline int32_t fl_progress(void* context, int32_t phase, int64_t done, int64_t total) {
+  flat_handle* handle = (flat_handle*)context;
+  atomic_store(&handle->phase, phase);
+  atomic_store(&handle->done, done);
+  atomic_store(&handle->total, total);
+  return atomic_load(&handle->cancel);
+}
+
+/* Phase (SIDBEAM_PHASE_*), done and total of the running call of a builder, an import or a compaction; from any thread,
+ * at any time. */
+static inline void flat_get_progress(flat_handle* handle, flat_out_i64 out, sidbeam_error* err) {
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, out, 3)) return;
+  if (handle == NULL) {
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "handle is null, expected one of what can be watched");
+    return;
+  }
+  out.data[0] = atomic_load(&handle->phase);
+  out.data[1] = atomic_load(&handle->done);
+  out.data[2] = atomic_load(&handle->total);
+}
+
+/* 1: the running call, or the next one, ends with CANCELLED; 0: takes that back. From any thread, at any time. */
+static inline void flat_cancel(flat_handle* handle, int32_t cancel) {
+  if (handle != NULL) atomic_store(&handle->cancel, cancel);
 }
 
 /* A view of the arrays of a session, a speculation or a draft decoder begins; it keeps them alive until
@@ -758,19 +789,11 @@ static inline flat_handle* flat_runtime_create(int32_t threads, int32_t step_thr
 #ifndef SIDBEAM_FLAT_BUILDER_H
 #define SIDBEAM_FLAT_BUILDER_H
 
-/* Progress is stored for languages to poll, and so is a request to cancel: no callback enters them. */
-static inline int32_t fl_progress(void* context, int32_t phase, int64_t done, int64_t total) {
-  flat_handle* handle = (flat_handle*)context;
-  atomic_store(&handle->phase, phase);
-  atomic_store(&handle->done, done);
-  atomic_store(&handle->total, total);
-  return atomic_load(&handle->cancel);
-}
-
 static inline sidbeam_builder_config fl_builder_config(flat_in_i32 codes, int32_t variable_length, int32_t id_type,
                                                        int32_t kinds, int32_t collisions, int32_t threads,
                                                        int64_t memory_limit_bytes, const char* codebook,
-                                                       int64_t hash_seed, int32_t allow_attribute_loss) {
+                                                       int64_t hash_seed, int32_t allow_attribute_loss,
+                                                       int32_t keep_priorities) {
   sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
   config.levels = codes.count > INT32_MAX ? INT32_MAX : (int32_t)codes.count;
   config.codes = codes.data;
@@ -783,6 +806,7 @@ static inline sidbeam_builder_config fl_builder_config(flat_in_i32 codes, int32_
   config.codebook = codebook;
   config.hash_seed = hash_seed;
   config.allow_attribute_loss = allow_attribute_loss;
+  config.keep_priorities = keep_priorities;
   return config;
 }
 
@@ -792,9 +816,11 @@ static inline void fl_destroy_builder(void* object) { sidbeam_builder_destroy((s
 static inline flat_handle* flat_builder_create(flat_handle* runtime, flat_in_i32 codes, int32_t variable_length,
                                                int32_t id_type, int32_t kinds, int32_t collisions, int32_t threads,
                                                int64_t memory_limit_bytes, const char* codebook, int64_t hash_seed,
-                                               int32_t allow_attribute_loss, sidbeam_error* err) {
-  sidbeam_builder_config config = fl_builder_config(codes, variable_length, id_type, kinds, collisions, threads,
-                                                    memory_limit_bytes, codebook, hash_seed, allow_attribute_loss);
+                                               int32_t allow_attribute_loss, int32_t keep_priorities,
+                                               sidbeam_error* err) {
+  sidbeam_builder_config config =
+      fl_builder_config(codes, variable_length, id_type, kinds, collisions, threads, memory_limit_bytes, codebook,
+                        hash_seed, allow_attribute_loss, keep_priorities);
   sidbeam_builder* builder = NULL;
   flat_handle* handle;
   void* object;
@@ -816,25 +842,11 @@ static inline flat_handle* flat_builder_create(flat_handle* runtime, flat_in_i32
   return handle;
 }
 
-/* Phase (SIDBEAM_PHASE_*), done and total of the running call; from any thread, at any time. */
-static inline void flat_builder_get_progress(flat_handle* builder, flat_out_i64 out, sidbeam_error* err) {
-  fl_clear(err);
-  if (!FLAT_GIVEN(err, out, 3) || !fl_is(builder, FLAT_BUILDER, err)) return;
-  out.data[0] = atomic_load(&builder->phase);
-  out.data[1] = atomic_load(&builder->done);
-  out.data[2] = atomic_load(&builder->total);
-}
-
-/* 1: the running call, or the next one, ends with CANCELLED; 0: takes that back. From any thread, at any time. */
-static inline void flat_builder_cancel(flat_handle* builder, int32_t cancel) {
-  if (builder != NULL) atomic_store(&builder->cancel, cancel);
-}
-
-/* The builder reads its own number of levels per SID, whatever the caller's array has. */
-static inline int fl_sids_of_levels(flat_handle* builder, int32_t levels, sidbeam_error* err) {
-  if (fl_is(builder, FLAT_BUILDER, err) && builder->levels != levels)
-    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "codes has %d levels, expected %d, those of the builder", levels,
-            builder->levels);
+/* A builder, and a catalogue, reads its own number of levels per SID, whatever the caller's array has. */
+static inline int fl_sids_of_levels(flat_handle* owner, int32_t kind, int32_t levels, sidbeam_error* err) {
+  if (fl_is(owner, kind, err) && owner->levels != levels)
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "codes has %d levels, expected %d, those of the %s", levels, owner->levels,
+            fl_kind_name(kind));
   return err->code == 0;
 }
 
@@ -843,7 +855,7 @@ static inline void flat_builder_add(flat_handle* builder, flat_in_i32 codes, int
                                     int64_t count, flat_in_i64 ids, flat_in_i64 priorities, sidbeam_error* err) {
   void* object;
   fl_clear(err);
-  if (!fl_sids_of_levels(builder, levels, err) || !FLAT_GIVEN(err, codes, fl_product(count, levels)) ||
+  if (!fl_sids_of_levels(builder, FLAT_BUILDER, levels, err) || !FLAT_GIVEN(err, codes, fl_product(count, levels)) ||
       !FLAT_NEED(err, lengths, count) || !FLAT_NEED(err, ids, count) || !FLAT_NEED(err, priorities, count))
     return;
   object = fl_enter(builder, FLAT_BUILDER, err);
@@ -858,7 +870,7 @@ static inline void flat_builder_add_named(flat_handle* builder, flat_in_i32 code
                                           flat_in_i64 priorities, sidbeam_error* err) {
   void* object;
   fl_clear(err);
-  if (!fl_sids_of_levels(builder, levels, err) || !FLAT_GIVEN(err, codes, fl_product(count, levels)) ||
+  if (!fl_sids_of_levels(builder, FLAT_BUILDER, levels, err) || !FLAT_GIVEN(err, codes, fl_product(count, levels)) ||
       !FLAT_NEED(err, lengths, count) || !FLAT_GIVEN(err, id_offsets, count + 1) ||
       !FLAT_NEED(err, priorities, count) || !FLAT_GIVEN(err, id_bytes, count > 0 ? id_offsets.data[count] : 0))
     return;
@@ -952,21 +964,36 @@ static inline int fl_arrow_config(flat_in_bytes sid, flat_in_bytes levels, flat_
 
 enum { FLAT_MOST_ATTRIBUTES = 256 };
 
-/* stream: the address of an ArrowArrayStream; attributes: names, each of which ends with NUL. Returns the number of
- * pairs. */
+/* What the config of a call that adds pairs refers to. */
+typedef struct fl_arrow_names {
+  const char *levels[SIDBEAM_MAX_LEVELS], *attributes[FLAT_MOST_ATTRIBUTES];
+} fl_arrow_names;
+
+/* The same with names of attributes, each of which ends with NUL. */
+static inline int fl_arrow_pairs_config(flat_in_bytes sid, flat_in_bytes levels, flat_in_bytes level_prefix,
+                                        flat_in_bytes item, flat_in_bytes priority, flat_in_bytes attributes,
+                                        int32_t all_attributes, fl_arrow_names* names, sidbeam_arrow_config* config,
+                                        sidbeam_error* err) {
+  const sidbeam_arrow_config defaults = SIDBEAM_ARROW_CONFIG_INIT;
+  *config = defaults;
+  config->attributes = names->attributes;
+  config->all_attributes = all_attributes;
+  config->attribute_count = fl_names(attributes, "attributes", FLAT_MOST_ATTRIBUTES, names->attributes, err);
+  return err->code == 0 && fl_arrow_config(sid, levels, level_prefix, item, priority, names->levels, config, err);
+}
+
+/* stream: the address of an ArrowArrayStream. Returns the number of pairs. */
 static inline int64_t flat_builder_add_arrow(flat_handle* builder, int64_t stream, flat_in_bytes sid,
                                              flat_in_bytes levels, flat_in_bytes level_prefix, flat_in_bytes item,
                                              flat_in_bytes priority, flat_in_bytes attributes, int32_t all_attributes,
                                              sidbeam_error* err) {
-  sidbeam_arrow_config config = SIDBEAM_ARROW_CONFIG_INIT;
-  const char *names[SIDBEAM_MAX_LEVELS], *columns[FLAT_MOST_ATTRIBUTES];
+  fl_arrow_names names;
+  sidbeam_arrow_config config;
   int64_t pairs = 0;
   void* object = NULL;
   fl_clear(err);
-  config.attributes = columns;
-  config.all_attributes = all_attributes;
-  config.attribute_count = fl_names(attributes, "attributes", FLAT_MOST_ATTRIBUTES, columns, err);
-  if (err->code == 0 && fl_arrow_config(sid, levels, level_prefix, item, priority, names, &config, err))
+  if (fl_arrow_pairs_config(sid, levels, level_prefix, item, priority, attributes, all_attributes, &names, &config,
+                            err))
     object = fl_enter(builder, FLAT_BUILDER, err);
   if (object == NULL) {
     flat_arrow_release(stream);
@@ -1024,7 +1051,7 @@ enum {
 static inline void fl_destroy_import(void* object) { fl_import_api->import_destroy((sidbeam_import*)object); }
 
 /* A place for what flat_import_open makes, so that the opening, a pass over the file, can be cancelled and watched as a
- * build can: by flat_import_cancel and flat_import_get_progress. */
+ * build can: by flat_cancel and flat_get_progress. */
 static inline flat_handle* flat_import_create(void) { return fl_box(FLAT_IMPORT, NULL, fl_destroy_import); }
 
 /* Arguments as the fields of sidbeam_import_config; texts may be NULL. token_base -1: numbers are codes. */
@@ -1174,19 +1201,6 @@ static inline void flat_import_add_to(flat_handle* import, flat_handle* builder,
   fl_leave(import);
 }
 
-/* As flat_builder_get_progress and flat_builder_cancel. */
-static inline void flat_import_get_progress(flat_handle* import, flat_out_i64 out, sidbeam_error* err) {
-  fl_clear(err);
-  if (!FLAT_GIVEN(err, out, 3) || !fl_is(import, FLAT_IMPORT, err)) return;
-  out.data[0] = atomic_load(&import->phase);
-  out.data[1] = atomic_load(&import->done);
-  out.data[2] = atomic_load(&import->total);
-}
-
-static inline void flat_import_cancel(flat_handle* import, int32_t cancel) {
-  if (import != NULL) atomic_store(&import->cancel, cancel);
-}
-
 #endif
 
 /* An opened index. See flat.h. SPDX-License-Identifier: Apache-2.0 */
@@ -1305,6 +1319,9 @@ enum {
   FLAT_INFO_MAX_ITEMS_PER_SID,
   FLAT_INFO_FILE_BYTES,
   FLAT_INFO_VERIFIED,
+  FLAT_INFO_VERSION,
+  FLAT_INFO_GENERATION,
+  FLAT_INFO_LIVE_ITEMS,
   FLAT_INFO_CODES,
   FLAT_INFO_MAX_CHILDREN = FLAT_INFO_CODES + SIDBEAM_MAX_LEVELS,
   FLAT_INFO_NODES = FLAT_INFO_MAX_CHILDREN + SIDBEAM_MAX_LEVELS,
@@ -1330,6 +1347,9 @@ static inline void fl_put_info(const sidbeam_index_info* info, int64_t* out, fla
   out[FLAT_INFO_MAX_ITEMS_PER_SID] = info->max_items_per_sid;
   out[FLAT_INFO_FILE_BYTES] = info->file_bytes;
   out[FLAT_INFO_VERIFIED] = info->verified;
+  out[FLAT_INFO_VERSION] = info->version;
+  out[FLAT_INFO_GENERATION] = info->generation;
+  out[FLAT_INFO_LIVE_ITEMS] = info->live_items;
   memset(out + FLAT_INFO_CODES, 0, (FLAT_INFO_COUNT - FLAT_INFO_CODES) * sizeof(*out));
   for (l = 0; l < fl_known_levels(info->levels); l++) {
     out[FLAT_INFO_CODES + l] = info->codes[l];
@@ -1592,39 +1612,123 @@ static inline void flat_builder_declare_attribute(flat_handle* builder, const ch
   fl_leave(builder);
 }
 
-/* Fields of sidbeam_attribute_column; those that the type does not need may be none. valid, bools: bytes. Strings go by
- * offsets, which has one more than there are; with codes they are a dictionary. */
-static inline void flat_builder_set_attribute(flat_handle* builder, const char* name, int64_t count,
-                                              flat_in_bytes valid, flat_in_i64 integers, flat_in_f32 numbers,
-                                              flat_in_bytes bools, flat_in_bytes text, flat_in_i64 offsets,
-                                              flat_in_i64 lists, flat_in_i64 codes, sidbeam_error* err) {
-  sidbeam_attribute_column column = SIDBEAM_ATTRIBUTE_COLUMN_INIT;
+/* A column of `count` values of its arrays, which must be long enough; those that the type does not need may be none.
+ * valid, bools: bytes. Strings go by offsets, which has one more than there are; with codes they are a dictionary. */
+static inline int fl_attribute_column(const char* name, int64_t count, flat_in_bytes valid, flat_in_i64 integers,
+                                      flat_in_f32 numbers, flat_in_bytes bools, flat_in_bytes text, flat_in_i64 offsets,
+                                      flat_in_i64 lists, flat_in_i64 codes, sidbeam_attribute_column* out,
+                                      sidbeam_error* err) {
   int64_t values = count;
-  void* object;
-  fl_clear(err);
   if (!FLAT_NEED(err, valid, count) || !FLAT_NEED(err, integers, count) || !FLAT_NEED(err, numbers, count) ||
       !FLAT_NEED(err, bools, count) || !FLAT_NEED(err, lists, count + 1))
-    return;
+    return 0;
   if (lists.data != NULL && count >= 0) values = lists.data[count];
   if (values < 0) values = 0; /* which the library refuses */
   if (!FLAT_NEED(err, codes, values) || (codes.data == NULL && !FLAT_NEED(err, offsets, values + 1)) ||
       !FLAT_NEED(err, offsets, 1) ||
       (offsets.data != NULL && !FLAT_NEED(err, text, offsets.data[codes.data == NULL ? values : offsets.count - 1])))
+    return 0;
+  out->name = name;
+  out->valid = (const uint8_t*)valid.data;
+  out->integers = integers.data;
+  out->numbers = numbers.data;
+  out->bools = (const uint8_t*)bools.data;
+  out->text = text.data;
+  out->offsets = offsets.data;
+  out->lists = lists.data;
+  out->codes = codes.data;
+  out->string_count = offsets.count - 1;
+  return 1;
+}
+
+/* The arguments of fl_attribute_column. */
+static inline void flat_builder_set_attribute(flat_handle* builder, const char* name, int64_t count,
+                                              flat_in_bytes valid, flat_in_i64 integers, flat_in_f32 numbers,
+                                              flat_in_bytes bools, flat_in_bytes text, flat_in_i64 offsets,
+                                              flat_in_i64 lists, flat_in_i64 codes, sidbeam_error* err) {
+  sidbeam_attribute_column column = SIDBEAM_ATTRIBUTE_COLUMN_INIT;
+  void* object;
+  fl_clear(err);
+  if (!fl_attribute_column(name, count, valid, integers, numbers, bools, text, offsets, lists, codes, &column, err))
     return;
-  column.name = name;
-  column.valid = (const uint8_t*)valid.data;
-  column.integers = integers.data;
-  column.numbers = numbers.data;
-  column.bools = (const uint8_t*)bools.data;
-  column.text = text.data;
-  column.offsets = offsets.data;
-  column.lists = lists.data;
-  column.codes = codes.data;
-  column.string_count = offsets.count - 1;
   object = fl_enter(builder, FLAT_BUILDER, err);
   if (object == NULL) return;
   (void)!sidbeam_builder_set_attribute((sidbeam_builder*)object, &column, count, err);
   fl_leave(builder);
+}
+
+/* Values of attributes that go with the pairs of one call, of `count` pairs each. They are copied: a language has no
+ * way to lend as many arrays as there are attributes. */
+typedef struct fl_columns {
+  int64_t count;
+  int32_t used;
+  sidbeam_attribute_column columns[FLAT_MOST_ATTRIBUTES];
+  const sidbeam_attribute_column* pointers[FLAT_MOST_ATTRIBUTES];
+} fl_columns;
+
+static inline void fl_destroy_columns(void* object) {
+  fl_columns* columns = (fl_columns*)object;
+  for (int32_t i = 0; i < columns->used; i++) {
+    const sidbeam_attribute_column* column = columns->columns + i;
+    const void* const copies[] = {column->name, column->valid,   column->integers, column->numbers, column->bools,
+                                  column->text, column->offsets, column->lists,    column->codes};
+    for (size_t c = 0; c < sizeof(copies) / sizeof(*copies); c++) free((void*)(uintptr_t)copies[c]);
+  }
+  free(columns);
+}
+
+static inline flat_handle* flat_columns_create(sidbeam_error* err) {
+  fl_columns* columns = (fl_columns*)calloc(1, sizeof(*columns));
+  fl_clear(err);
+  if (columns != NULL) return fl_box(FLAT_COLUMNS, columns, fl_destroy_columns);
+  fl_fail(err, SIDBEAM_OUT_OF_MEMORY, "no memory for values of attributes");
+  return NULL;
+}
+
+/* NULL where there is nothing to copy, or an error. */
+static inline const void* fl_copy(const void* data, int64_t bytes, sidbeam_error* err) {
+  void* copy;
+  if (data == NULL || err->code != 0) return NULL;
+  copy = malloc(bytes > 0 ? (size_t)bytes : 1);
+  if (copy == NULL)
+    fl_fail(err, SIDBEAM_OUT_OF_MEMORY, "no memory for %" PRId64 " bytes of values of attributes", bytes);
+  else if (bytes > 0)
+    memcpy(copy, data, (size_t)bytes);
+  return copy;
+}
+
+/* The arguments of fl_attribute_column. */
+static inline void flat_columns_put(flat_handle* columns, const char* name, int64_t count, flat_in_bytes valid,
+                                    flat_in_i64 integers, flat_in_f32 numbers, flat_in_bytes bools, flat_in_bytes text,
+                                    flat_in_i64 offsets, flat_in_i64 lists, flat_in_i64 codes, sidbeam_error* err) {
+  sidbeam_attribute_column column = SIDBEAM_ATTRIBUTE_COLUMN_INIT;
+  fl_columns* to;
+  fl_clear(err);
+  if (!fl_attribute_column(name, count, valid, integers, numbers, bools, text, offsets, lists, codes, &column, err))
+    return;
+  to = (fl_columns*)fl_enter(columns, FLAT_COLUMNS, err);
+  if (to == NULL) return;
+  if (to->used == FLAT_MOST_ATTRIBUTES) {
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "attributes has more than %d names", FLAT_MOST_ATTRIBUTES);
+  } else if (to->used > 0 && to->count != count) {
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "attributes have %" PRId64 " and %" PRId64 " values, expected one per pair",
+            to->count, count);
+  } else {
+    to->count = count;
+    column.name = (const char*)fl_copy(name, name == NULL ? 0 : (int64_t)strlen(name) + 1, err);
+    column.valid = (const uint8_t*)fl_copy(valid.data, valid.count, err);
+    column.integers = (const int64_t*)fl_copy(integers.data, integers.count * 8, err);
+    column.numbers = (const float*)fl_copy(numbers.data, numbers.count * 4, err);
+    column.bools = (const uint8_t*)fl_copy(bools.data, bools.count, err);
+    column.text = (const char*)fl_copy(text.data, text.count, err);
+    column.offsets = (const int64_t*)fl_copy(offsets.data, offsets.count * 8, err);
+    column.lists = (const int64_t*)fl_copy(lists.data, lists.count * 8, err);
+    column.codes = (const int64_t*)fl_copy(codes.data, codes.count * 8, err);
+    to->columns[to->used] = column;
+    to->pointers[to->used] = to->columns + to->used;
+    to->used++;
+  }
+  fl_leave(columns);
 }
 
 /* How many attributes the index has. */
@@ -1749,9 +1853,10 @@ static inline flat_handle* flat_builder_plan(flat_handle* builder, sidbeam_error
 
 /* The arguments are those of flat_builder_create. */
 static inline flat_handle* flat_plan_estimate(flat_in_i32 codes, int32_t variable_length, int32_t id_type,
-                                              int32_t kinds, int64_t sids, sidbeam_error* err) {
-  const sidbeam_builder_config config =
-      fl_builder_config(codes, variable_length, id_type, kinds, SIDBEAM_COLLISIONS_KEEP, 0, 0, NULL, 0, 0);
+                                              int32_t kinds, int32_t keep_priorities, int64_t sids,
+                                              sidbeam_error* err) {
+  const sidbeam_builder_config config = fl_builder_config(codes, variable_length, id_type, kinds,
+                                                          SIDBEAM_COLLISIONS_KEEP, 0, 0, NULL, 0, 0, keep_priorities);
   sidbeam_plan* plan = NULL;
   fl_clear(err);
   if (sidbeam_plan_estimate(&config, sids, &plan, err) != SIDBEAM_OK) return NULL;
@@ -1980,6 +2085,22 @@ static inline flat_handle* flat_filter_update(flat_handle* filter, int32_t by, f
   return fl_box_filter(updated);
 }
 
+/* The same filter on another version of a live catalogue, or on another index. */
+static inline flat_handle* flat_filter_on(flat_handle* filter, flat_handle* index, sidbeam_error* err) {
+  sidbeam_filter* moved = NULL;
+  void *object, *to;
+  fl_clear(err);
+  object = fl_share(filter, FLAT_FILTER, err);
+  if (object == NULL) return NULL;
+  to = fl_share(index, FLAT_INDEX, err);
+  if (to != NULL) {
+    (void)!sidbeam_filter_on((sidbeam_filter*)object, (sidbeam_index*)to, &moved, err);
+    fl_drop_user(index);
+  }
+  fl_drop_user(filter);
+  return fl_box_filter(moved);
+}
+
 static inline void flat_filter_prepare(flat_handle* filter, sidbeam_error* err) {
   void* object;
   fl_clear(err);
@@ -2019,6 +2140,361 @@ static inline int64_t flat_filter_rows(flat_handle* filter, flat_out_i64 words, 
   if (sidbeam_filter_rows((sidbeam_filter*)object, &bits, &count, err) == SIDBEAM_OK && words.data != NULL)
     memcpy(words.data, bits, (size_t)(count < words.count ? count : words.count) * sizeof(*bits));
   fl_drop_user(filter);
+  return count;
+}
+
+#endif
+
+/* Live catalogues. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_CATALOG_H
+#define SIDBEAM_FLAT_CATALOG_H
+
+static inline void fl_destroy_catalog(void* object) { sidbeam_catalog_close((sidbeam_catalog*)object); }
+
+/* NULL with an error if the catalogue is NULL. */
+static inline flat_handle* fl_box_catalog(sidbeam_catalog* catalog, sidbeam_error* err) {
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  sidbeam_index* index = NULL;
+  flat_handle* handle;
+  if (catalog == NULL) return NULL;
+  handle = fl_box(FLAT_CATALOG, catalog, fl_destroy_catalog);
+  if (sidbeam_catalog_snapshot(catalog, 0, &index, err) == SIDBEAM_OK) {
+    if (sidbeam_index_get_info(index, &info, err) == SIDBEAM_OK) handle->levels = info.levels;
+    sidbeam_index_release(index);
+  }
+  if (err->code == 0) return handle;
+  flat_free(handle);
+  return NULL;
+}
+
+static inline sidbeam_catalog_config fl_catalog_config(int32_t sync, int64_t sync_interval_ms, int64_t keep_versions,
+                                                       int64_t keep_ms, int32_t residency, int32_t verify,
+                                                       int32_t accept_loss) {
+  sidbeam_catalog_config config = SIDBEAM_CATALOG_CONFIG_INIT;
+  config.sync = sync;
+  config.sync_interval_ms = sync_interval_ms;
+  config.keep_versions = keep_versions;
+  config.keep_ms = keep_ms;
+  config.residency = residency;
+  config.verify = verify;
+  config.accept_loss = accept_loss;
+  return config;
+}
+
+/* in_memory: 1 takes no folder, which not every language can tell from an empty text; the rest as in
+ * sidbeam_catalog_config. */
+static inline flat_handle* flat_catalog_create(flat_handle* base, int32_t in_memory, const char* folder, int32_t sync,
+                                               int64_t sync_interval_ms, int64_t keep_versions, int64_t keep_ms,
+                                               int32_t residency, int32_t verify, sidbeam_error* err) {
+  const sidbeam_catalog_config config =
+      fl_catalog_config(sync, sync_interval_ms, keep_versions, keep_ms, residency, verify, 0);
+  sidbeam_catalog* catalog = NULL;
+  void* object;
+  fl_clear(err);
+  object = fl_share(base, FLAT_INDEX, err);
+  if (object == NULL) return NULL;
+  (void)!sidbeam_catalog_create((sidbeam_index*)object, in_memory != 0 ? NULL : folder, &config, &catalog, err);
+  fl_drop_user(base);
+  return fl_box_catalog(catalog, err);
+}
+
+/* follows: 1 opens it to read what another process writes. */
+static inline flat_handle* flat_catalog_open(flat_handle* runtime, const char* folder, int32_t follows, int32_t sync,
+                                             int64_t sync_interval_ms, int64_t keep_versions, int64_t keep_ms,
+                                             int32_t residency, int32_t verify, int32_t accept_loss,
+                                             sidbeam_error* err) {
+  const sidbeam_catalog_config config =
+      fl_catalog_config(sync, sync_interval_ms, keep_versions, keep_ms, residency, verify, accept_loss);
+  sidbeam_catalog* catalog = NULL;
+  void* object;
+  fl_clear(err);
+  object = fl_share(runtime, FLAT_RUNTIME, err);
+  if (object == NULL) return NULL;
+  (void)!(follows != 0 ? sidbeam_catalog_follow : sidbeam_catalog_open)((sidbeam_runtime*)object, folder, &config,
+                                                                        &catalog, err);
+  fl_drop_user(runtime);
+  return fl_box_catalog(catalog, err);
+}
+
+/* Fills in all but the attributes; returns 1 if the arrays are long enough. */
+static inline int fl_pairs(flat_in_i32 codes, int32_t levels, flat_in_i32 lengths, int64_t count, flat_in_i64 ids,
+                           flat_in_bytes id_bytes, flat_in_i64 id_offsets, flat_in_i64 priorities, sidbeam_pairs* out,
+                           sidbeam_error* err) {
+  if (!FLAT_GIVEN(err, codes, fl_product(count, levels)) || !FLAT_NEED(err, lengths, count) ||
+      !FLAT_NEED(err, ids, count) || !FLAT_NEED(err, priorities, count))
+    return 0;
+  if (id_offsets.data != NULL && (!FLAT_NEED(err, id_offsets, fl_product(count, 1) + 1) ||
+                                  !FLAT_GIVEN(err, id_bytes, count > 0 ? id_offsets.data[count] : 0)))
+    return 0;
+  out->codes = codes.data;
+  out->lengths = lengths.data;
+  out->count = count;
+  out->ids = ids.data;
+  out->id_bytes = id_bytes.data == NULL && id_offsets.data != NULL ? "" : id_bytes.data;
+  out->id_offsets = id_offsets.data;
+  out->priorities = priorities.data;
+  return 1;
+}
+
+/* codes [count, levels]; lengths, ids, priorities [count] or none; in place of ids names, of which name i is
+ * id_bytes[id_offsets[i] .. id_offsets[i+1]); columns: of the attributes, or NULL. */
+static inline void flat_catalog_add(flat_handle* catalog, flat_in_i32 codes, int32_t levels, flat_in_i32 lengths,
+                                    int64_t count, flat_in_i64 ids, flat_in_bytes id_bytes, flat_in_i64 id_offsets,
+                                    flat_in_i64 priorities, flat_handle* columns, sidbeam_error* err) {
+  sidbeam_pairs pairs = SIDBEAM_PAIRS_INIT;
+  const fl_columns* values = NULL;
+  void* object;
+  fl_clear(err);
+  if (!fl_sids_of_levels(catalog, FLAT_CATALOG, levels, err) ||
+      !fl_pairs(codes, levels, lengths, count, ids, id_bytes, id_offsets, priorities, &pairs, err))
+    return;
+  if (columns != NULL && (values = (const fl_columns*)fl_enter(columns, FLAT_COLUMNS, err)) == NULL) return;
+  if (values != NULL && values->used > 0 && values->count != count)
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "attributes have %" PRId64 " values, expected %" PRId64 ", one per pair",
+            values->count, count);
+  pairs.attributes = values == NULL ? NULL : values->pointers;
+  pairs.attribute_count = values == NULL ? 0 : values->used;
+  object = fl_share(catalog, FLAT_CATALOG, err);
+  if (object != NULL) {
+    (void)!sidbeam_catalog_add((sidbeam_catalog*)object, &pairs, err);
+    fl_drop_user(catalog);
+  }
+  if (columns != NULL) fl_leave(columns);
+}
+
+/* As flat_builder_add_arrow. */
+static inline int64_t flat_catalog_add_arrow(flat_handle* catalog, int64_t stream, flat_in_bytes sid,
+                                             flat_in_bytes levels, flat_in_bytes level_prefix, flat_in_bytes item,
+                                             flat_in_bytes priority, flat_in_bytes attributes, int32_t all_attributes,
+                                             sidbeam_error* err) {
+  fl_arrow_names names;
+  sidbeam_arrow_config config;
+  int64_t pairs = 0;
+  void* object = NULL;
+  fl_clear(err);
+  if (fl_arrow_pairs_config(sid, levels, level_prefix, item, priority, attributes, all_attributes, &names, &config,
+                            err))
+    object = fl_share(catalog, FLAT_CATALOG, err);
+  if (object == NULL) {
+    flat_arrow_release(stream);
+    return 0;
+  }
+  (void)!sidbeam_catalog_add_arrow((sidbeam_catalog*)object, (struct ArrowArrayStream*)(intptr_t)stream, &config,
+                                   &pairs, err);
+  fl_drop_user(catalog);
+  return pairs;
+}
+
+/* The items of a list, as fl_item_list has it; returns the number of entries that have none. */
+static inline int64_t flat_catalog_remove(flat_handle* catalog, int32_t by, flat_in_i64 numbers, flat_in_bytes names,
+                                          flat_in_i64 offsets, sidbeam_error* err) {
+  sidbeam_item_list items = SIDBEAM_ITEM_LIST_INIT;
+  int64_t unknown = 0;
+  void* object;
+  fl_clear(err);
+  /* An empty list is the same of ids, names and item rows. */
+  if (numbers.count > 0 || offsets.count > 1) (void)fl_item_list(by, numbers, names, offsets, &items, err);
+  object = fl_share(catalog, FLAT_CATALOG, err);
+  if (object == NULL) return 0;
+  (void)!sidbeam_catalog_remove((sidbeam_catalog*)object, &items, &unknown, err);
+  fl_drop_user(catalog);
+  return unknown;
+}
+
+static inline void flat_catalog_discard(flat_handle* catalog, sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  object = fl_share(catalog, FLAT_CATALOG, err);
+  if (object == NULL) return;
+  (void)!sidbeam_catalog_discard((sidbeam_catalog*)object, err);
+  fl_drop_user(catalog);
+}
+
+/* Returns the newest version, as the next three do. */
+static inline int64_t flat_catalog_publish(flat_handle* catalog, sidbeam_error* err) {
+  int64_t version = 0;
+  void* object;
+  fl_clear(err);
+  object = fl_share(catalog, FLAT_CATALOG, err);
+  if (object == NULL) return 0;
+  (void)!sidbeam_catalog_publish((sidbeam_catalog*)object, &version, err);
+  fl_drop_user(catalog);
+  return version;
+}
+
+static inline int64_t flat_catalog_rollback(flat_handle* catalog, int64_t version, sidbeam_error* err) {
+  int64_t made = 0;
+  void* object;
+  fl_clear(err);
+  object = fl_share(catalog, FLAT_CATALOG, err);
+  if (object == NULL) return 0;
+  (void)!sidbeam_catalog_rollback((sidbeam_catalog*)object, version, &made, err);
+  fl_drop_user(catalog);
+  return made;
+}
+
+/* Languages wait a little at a time, so that they hear of what interrupts them. */
+static inline int64_t flat_catalog_refresh(flat_handle* catalog, int64_t wait_ms, sidbeam_error* err) {
+  int64_t version = 0;
+  void* object;
+  fl_clear(err);
+  object = fl_share(catalog, FLAT_CATALOG, err);
+  if (object == NULL) return 0;
+  (void)!sidbeam_catalog_refresh((sidbeam_catalog*)object, wait_ms, &version, err);
+  fl_drop_user(catalog);
+  return version;
+}
+
+static inline void fl_destroy_nothing(void* object) { (void)object; }
+
+/* What one compaction is cancelled and watched by: flat_cancel and flat_get_progress. */
+static inline flat_handle* flat_compaction_create(void) {
+  flat_handle* handle = fl_box(FLAT_COMPACTION, NULL, fl_destroy_nothing);
+  atomic_store(&handle->object, handle); /* which nobody looks at; NULL would be a closed one */
+  return handle;
+}
+
+static inline int64_t flat_catalog_compact(flat_handle* catalog, flat_handle* compaction, int32_t threads,
+                                           int64_t memory_limit_bytes, int64_t bytes_per_second, sidbeam_error* err) {
+  sidbeam_compact_config config = SIDBEAM_COMPACT_CONFIG_INIT;
+  int64_t version = 0;
+  void* object;
+  fl_clear(err);
+  config.threads = threads;
+  config.memory_limit_bytes = memory_limit_bytes;
+  config.bytes_per_second = bytes_per_second;
+  config.progress = fl_progress;
+  config.progress_context = compaction;
+  if (fl_enter(compaction, FLAT_COMPACTION, err) == NULL) return 0;
+  object = fl_share(catalog, FLAT_CATALOG, err);
+  if (object != NULL) {
+    (void)!sidbeam_catalog_compact((sidbeam_catalog*)object, &config, &version, err);
+    fl_drop_user(catalog);
+  }
+  fl_leave(compaction);
+  return version;
+}
+
+static inline void flat_catalog_sync(flat_handle* catalog, sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  object = fl_share(catalog, FLAT_CATALOG, err);
+  if (object == NULL) return;
+  (void)!sidbeam_catalog_sync((sidbeam_catalog*)object, err);
+  fl_drop_user(catalog);
+}
+
+/* version 0: the newest. */
+static inline flat_handle* flat_catalog_snapshot(flat_handle* catalog, int64_t version, sidbeam_error* err) {
+  sidbeam_index* index = NULL;
+  void* object;
+  fl_clear(err);
+  object = fl_share(catalog, FLAT_CATALOG, err);
+  if (object == NULL) return NULL;
+  (void)!sidbeam_catalog_snapshot((sidbeam_catalog*)object, version, &index, err);
+  fl_drop_user(catalog);
+  return index == NULL ? NULL : fl_box(FLAT_INDEX, index, fl_destroy_index);
+}
+
+/* Where the numbers of sidbeam_catalog_info stand in an array of FLAT_CATALOG_COUNT. */
+enum {
+  FLAT_CATALOG_FOLLOWS,
+  FLAT_CATALOG_VERSION,
+  FLAT_CATALOG_GENERATION,
+  FLAT_CATALOG_OLDEST_VERSION,
+  FLAT_CATALOG_PUBLISHED_NS,
+  FLAT_CATALOG_ITEMS,
+  FLAT_CATALOG_SIDS,
+  FLAT_CATALOG_BASE_ITEMS,
+  FLAT_CATALOG_ADDED,
+  FLAT_CATALOG_REMOVED,
+  FLAT_CATALOG_CHANGES,
+  FLAT_CATALOG_COMPACT_SOON,
+  FLAT_CATALOG_LOG_FAILED,
+  FLAT_CATALOG_LOG_BYTES,
+  FLAT_CATALOG_UNSYNCED_BYTES,
+  FLAT_CATALOG_BASE_BYTES,
+  FLAT_CATALOG_MEMORY_BYTES,
+  FLAT_CATALOG_CUT_BYTES,
+  FLAT_CATALOG_COUNT
+};
+
+static inline void fl_put_catalog_info(const sidbeam_catalog_info* info, int64_t* out) {
+  out[FLAT_CATALOG_FOLLOWS] = info->follows;
+  out[FLAT_CATALOG_VERSION] = info->version;
+  out[FLAT_CATALOG_GENERATION] = info->generation;
+  out[FLAT_CATALOG_OLDEST_VERSION] = info->oldest_version;
+  out[FLAT_CATALOG_PUBLISHED_NS] = info->published_ns;
+  out[FLAT_CATALOG_ITEMS] = info->items;
+  out[FLAT_CATALOG_SIDS] = info->sids;
+  out[FLAT_CATALOG_BASE_ITEMS] = info->base_items;
+  out[FLAT_CATALOG_ADDED] = info->added;
+  out[FLAT_CATALOG_REMOVED] = info->removed;
+  out[FLAT_CATALOG_CHANGES] = info->changes;
+  out[FLAT_CATALOG_COMPACT_SOON] = info->compact_soon;
+  out[FLAT_CATALOG_LOG_FAILED] = info->log_failed;
+  out[FLAT_CATALOG_LOG_BYTES] = info->log_bytes;
+  out[FLAT_CATALOG_UNSYNCED_BYTES] = info->unsynced_bytes;
+  out[FLAT_CATALOG_BASE_BYTES] = info->base_bytes;
+  out[FLAT_CATALOG_MEMORY_BYTES] = info->memory_bytes;
+  out[FLAT_CATALOG_CUT_BYTES] = info->cut_bytes;
+}
+
+static inline void flat_catalog_get_info(flat_handle* catalog, flat_out_i64 out, sidbeam_error* err) {
+  sidbeam_catalog_info info = SIDBEAM_CATALOG_INFO_INIT;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, out, FLAT_CATALOG_COUNT)) return;
+  object = fl_share(catalog, FLAT_CATALOG, err);
+  if (object == NULL) return;
+  if (sidbeam_catalog_get_info((sidbeam_catalog*)object, &info, err) == SIDBEAM_OK)
+    fl_put_catalog_info(&info, out.data);
+  fl_drop_user(catalog);
+}
+
+/* Where the numbers of sidbeam_version_info stand, FLAT_VERSION_COUNT for each version. */
+enum {
+  FLAT_VERSION_VERSION,
+  FLAT_VERSION_GENERATION,
+  FLAT_VERSION_PUBLISHED_NS,
+  FLAT_VERSION_ITEMS,
+  FLAT_VERSION_CHANGED,
+  FLAT_VERSION_BYTES,
+  FLAT_VERSION_BACK_TO,
+  FLAT_VERSION_IN_USE,
+  FLAT_VERSION_COUNT
+};
+
+static inline void fl_put_version(const sidbeam_version_info* info, int64_t* out) {
+  out[FLAT_VERSION_VERSION] = info->version;
+  out[FLAT_VERSION_GENERATION] = info->generation;
+  out[FLAT_VERSION_PUBLISHED_NS] = info->published_ns;
+  out[FLAT_VERSION_ITEMS] = info->items;
+  out[FLAT_VERSION_CHANGED] = info->changed;
+  out[FLAT_VERSION_BYTES] = info->bytes;
+  out[FLAT_VERSION_BACK_TO] = info->back_to;
+  out[FLAT_VERSION_IN_USE] = info->in_use;
+}
+
+/* Returns how many versions are kept, of which as many as fit are written, the oldest first. */
+static inline int64_t flat_catalog_versions(flat_handle* catalog, flat_out_i64 out, sidbeam_error* err) {
+  sidbeam_catalog_info all = SIDBEAM_CATALOG_INFO_INIT;
+  int64_t version, count = 0;
+  void* object;
+  fl_clear(err);
+  object = fl_share(catalog, FLAT_CATALOG, err);
+  if (object == NULL) return 0;
+  (void)!sidbeam_catalog_get_info((sidbeam_catalog*)object, &all, err);
+  for (version = all.oldest_version; version <= all.version && err->code == 0; version++) {
+    sidbeam_version_info info = SIDBEAM_VERSION_INFO_INIT;
+    const sidbeam_status status = sidbeam_catalog_get_version((sidbeam_catalog*)object, version, &info, err);
+    if (status == SIDBEAM_INVALID_ARGUMENT) fl_clear(err); /* no longer kept: another thread has published */
+    if (status != SIDBEAM_OK) continue;
+    if (out.data != NULL && (count + 1) * FLAT_VERSION_COUNT <= out.count)
+      fl_put_version(&info, out.data + count * FLAT_VERSION_COUNT);
+    count++;
+  }
+  fl_drop_user(catalog);
   return count;
 }
 
@@ -2180,18 +2656,41 @@ static inline void flat_index_items(flat_handle* index, flat_in_i64 ordinals, in
   fl_drop_user(index);
 }
 
+typedef sidbeam_status (*fl_item_number)(const sidbeam_index* index, int64_t item_row, int64_t* out,
+                                         sidbeam_error* err);
+
+/* What `ask` says of many item rows, for which there is room. */
+static inline void fl_ask_item_rows(flat_handle* index, flat_in_i64 item_rows, fl_item_number ask, flat_out_i64 out,
+                                    sidbeam_error* err) {
+  int64_t i;
+  void* object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return;
+  for (i = 0; i < item_rows.count && err->code == 0; i++)
+    (void)!ask((sidbeam_index*)object, item_rows.data[i], out.data + i, err);
+  fl_drop_user(index);
+}
+
 /* The ordinals of many item rows: ordinals [item_rows]. */
 static inline void flat_index_item_ordinals(flat_handle* index, flat_in_i64 item_rows, flat_out_i64 ordinals,
                                             sidbeam_error* err) {
-  int64_t i;
-  void* object;
   fl_clear(err);
-  if (!FLAT_GIVEN(err, ordinals, item_rows.count)) return;
-  object = fl_share(index, FLAT_INDEX, err);
-  if (object == NULL) return;
-  for (i = 0; i < item_rows.count && err->code == 0; i++)
-    (void)!sidbeam_index_item_ordinal((sidbeam_index*)object, item_rows.data[i], ordinals.data + i, err);
-  fl_drop_user(index);
+  if (FLAT_GIVEN(err, ordinals, item_rows.count))
+    fl_ask_item_rows(index, item_rows, sidbeam_index_item_ordinal, ordinals, err);
+}
+
+/* The priorities of many item rows: priorities [item_rows]. */
+static inline void flat_index_item_priorities(flat_handle* index, flat_in_i64 item_rows, flat_out_i64 priorities,
+                                              sidbeam_error* err) {
+  fl_clear(err);
+  if (FLAT_GIVEN(err, priorities, item_rows.count))
+    fl_ask_item_rows(index, item_rows, sidbeam_index_item_priority, priorities, err);
+}
+
+/* 1 if two names that lie so say that the index is damaged. In a file those of rising rows follow each other; in a
+ * version of a live catalogue those that were added lie elsewhere, in the order of their SIDs. */
+static inline int fl_names_overlap(int is_version, const char* before, const char* end, const char* name,
+                                   int64_t bytes) {
+  return is_version ? name < end && before < name + bytes : name < end;
 }
 
 /* The ids of many item rows: ids [item_rows] (-1 where ids are names); name_bytes [item_rows], if given: the lengths of
@@ -2199,21 +2698,24 @@ static inline void flat_index_item_ordinals(flat_handle* index, flat_in_i64 item
  * sum, which could be the length of all names times the number of rows. */
 static inline void flat_index_item_ids(flat_handle* index, flat_in_i64 item_rows, flat_out_i64 ids,
                                        flat_out_i64 name_bytes, sidbeam_error* err) {
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
   int64_t i, bytes = 0;
-  const char *name = NULL, *end = NULL;
+  const char *name = NULL, *before = NULL, *end = NULL;
   void* object;
   fl_clear(err);
   if (!FLAT_GIVEN(err, ids, item_rows.count) || !FLAT_NEED(err, name_bytes, item_rows.count)) return;
   object = fl_share(index, FLAT_INDEX, err);
   if (object == NULL) return;
+  (void)!sidbeam_index_get_info((sidbeam_index*)object, &info, err);
   for (i = 0; i < item_rows.count && err->code == 0; i++) {
     const int64_t row = item_rows.data[i];
     if (sidbeam_index_item_id((sidbeam_index*)object, row, ids.data + i, &name, &bytes, err) != SIDBEAM_OK) break;
     if (name_bytes.data != NULL) name_bytes.data[i] = bytes;
     if (name_bytes.data == NULL || name == NULL) continue;
-    if (i > 0 && item_rows.data[i - 1] < row && name < end)
+    if (i > 0 && item_rows.data[i - 1] < row && fl_names_overlap(info.version != 0, before, end, name, bytes))
       fl_fail(err, SIDBEAM_CORRUPT, "the names of item rows %lld and %lld overlap: the index is damaged",
               (long long)item_rows.data[i - 1], (long long)row);
+    before = name;
     end = name + bytes;
   }
   fl_drop_user(index);
@@ -4535,7 +5037,7 @@ static inline void flat_relaxed_verify(flat_handle* runtime, flat_in_f32 target,
 extern "C" {
 #endif
 
-void _wrap_Swig_free_native_dc34e60f533faa8e(void *_swig_go_0) {
+void _wrap_Swig_free_native_7d9de88fb9623ede(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -4545,7 +5047,7 @@ void _wrap_Swig_free_native_dc34e60f533faa8e(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_native_dc34e60f533faa8e(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_native_7d9de88fb9623ede(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -4558,7 +5060,7 @@ void *_wrap_Swig_malloc_native_dc34e60f533faa8e(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_LEVELS_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_MAX_LEVELS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4570,7 +5072,7 @@ intgo _wrap_SIDBEAM_MAX_LEVELS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_CODES_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_MAX_CODES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4582,7 +5084,7 @@ intgo _wrap_SIDBEAM_MAX_CODES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_BEAMS_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_MAX_BEAMS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4594,7 +5096,7 @@ intgo _wrap_SIDBEAM_MAX_BEAMS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F32_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_DTYPE_F32_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4606,7 +5108,7 @@ intgo _wrap_SIDBEAM_DTYPE_F32_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F16_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_DTYPE_F16_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4618,7 +5120,7 @@ intgo _wrap_SIDBEAM_DTYPE_F16_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_BF16_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_DTYPE_BF16_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4630,7 +5132,7 @@ intgo _wrap_SIDBEAM_DTYPE_BF16_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CPU_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_DEVICE_CPU_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4642,7 +5144,7 @@ intgo _wrap_SIDBEAM_DEVICE_CPU_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CUDA_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_DEVICE_CUDA_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4654,7 +5156,7 @@ intgo _wrap_SIDBEAM_DEVICE_CUDA_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_TRIE_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_KIND_TRIE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4666,7 +5168,7 @@ intgo _wrap_SIDBEAM_KIND_TRIE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_SORTED_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_KIND_SORTED_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4678,7 +5180,7 @@ intgo _wrap_SIDBEAM_KIND_SORTED_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_HASH_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_KIND_HASH_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4690,7 +5192,7 @@ intgo _wrap_SIDBEAM_KIND_HASH_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4702,7 +5204,7 @@ intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_OK_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_OK_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4714,7 +5216,7 @@ intgo _wrap_SIDBEAM_OK_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4726,7 +5228,7 @@ intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4738,7 +5240,7 @@ intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_IO_ERROR_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_IO_ERROR_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4750,7 +5252,7 @@ intgo _wrap_SIDBEAM_IO_ERROR_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_CORRUPT_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_CORRUPT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4762,7 +5264,7 @@ intgo _wrap_SIDBEAM_CORRUPT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_UNSUPPORTED_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_UNSUPPORTED_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4774,7 +5276,7 @@ intgo _wrap_SIDBEAM_UNSUPPORTED_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_MISSING_SECTION_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_MISSING_SECTION_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4786,7 +5288,7 @@ intgo _wrap_SIDBEAM_MISSING_SECTION_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISION_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_COLLISION_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4798,7 +5300,7 @@ intgo _wrap_SIDBEAM_COLLISION_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_CANCELLED_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_CANCELLED_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4810,7 +5312,7 @@ intgo _wrap_SIDBEAM_CANCELLED_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_BAD_STATE_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_BAD_STATE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4822,7 +5324,7 @@ intgo _wrap_SIDBEAM_BAD_STATE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_NO_DEVICE_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_NO_DEVICE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4834,7 +5336,7 @@ intgo _wrap_SIDBEAM_NO_DEVICE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_INTERNAL_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_INTERNAL_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4846,7 +5348,7 @@ intgo _wrap_SIDBEAM_INTERNAL_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_ERROR_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_DEVICE_ERROR_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4858,7 +5360,7 @@ intgo _wrap_SIDBEAM_DEVICE_ERROR_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_QUEUE_FULL_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_QUEUE_FULL_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4870,7 +5372,7 @@ intgo _wrap_SIDBEAM_QUEUE_FULL_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4882,7 +5384,7 @@ intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_dc34e60f533faa8e() {
 }
 
 
-_goslice_ _wrap_sidbeam_version_native_dc34e60f533faa8e() {
+_goslice_ _wrap_sidbeam_version_native_7d9de88fb9623ede() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -4896,7 +5398,7 @@ _goslice_ _wrap_sidbeam_version_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_sidbeam_abi_version_native_dc34e60f533faa8e() {
+intgo _wrap_sidbeam_abi_version_native_7d9de88fb9623ede() {
   uint32_t result;
   intgo _swig_go_result;
   
@@ -4907,7 +5409,7 @@ intgo _wrap_sidbeam_abi_version_native_dc34e60f533faa8e() {
 }
 
 
-_goslice_ _wrap_sidbeam_status_name_native_dc34e60f533faa8e(intgo _swig_go_0) {
+_goslice_ _wrap_sidbeam_status_name_native_7d9de88fb9623ede(intgo _swig_go_0) {
   sidbeam_status arg1 ;
   char *result = 0 ;
   _goslice_ _swig_go_result;
@@ -4923,7 +5425,7 @@ _goslice_ _wrap_sidbeam_status_name_native_dc34e60f533faa8e(intgo _swig_go_0) {
 }
 
 
-_goslice_ _wrap_sidbeam_cpu_target_native_dc34e60f533faa8e() {
+_goslice_ _wrap_sidbeam_cpu_target_native_7d9de88fb9623ede() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -4937,7 +5439,7 @@ _goslice_ _wrap_sidbeam_cpu_target_native_dc34e60f533faa8e() {
 }
 
 
-long long _wrap_FLAT_BROADCAST_native_dc34e60f533faa8e() {
+long long _wrap_FLAT_BROADCAST_native_7d9de88fb9623ede() {
   int64_t result;
   long long _swig_go_result;
   
@@ -4948,7 +5450,7 @@ long long _wrap_FLAT_BROADCAST_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_ERROR_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_LOG_ERROR_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4960,7 +5462,7 @@ intgo _wrap_SIDBEAM_LOG_ERROR_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_WARNING_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_LOG_WARNING_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4972,7 +5474,7 @@ intgo _wrap_SIDBEAM_LOG_WARNING_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_INFO_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_LOG_INFO_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4984,7 +5486,7 @@ intgo _wrap_SIDBEAM_LOG_INFO_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_I64_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_ID_I64_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -4996,7 +5498,7 @@ intgo _wrap_SIDBEAM_ID_I64_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_U64_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_ID_U64_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5008,7 +5510,7 @@ intgo _wrap_SIDBEAM_ID_U64_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_STRING_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_ID_STRING_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5020,7 +5522,7 @@ intgo _wrap_SIDBEAM_ID_STRING_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5032,7 +5534,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5044,7 +5546,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5056,7 +5558,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SORT_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_PHASE_SORT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5068,7 +5570,7 @@ intgo _wrap_SIDBEAM_PHASE_SORT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SCAN_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_PHASE_SCAN_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5080,7 +5582,7 @@ intgo _wrap_SIDBEAM_PHASE_SCAN_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_EMIT_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_PHASE_EMIT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5092,7 +5594,7 @@ intgo _wrap_SIDBEAM_PHASE_EMIT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5104,7 +5606,7 @@ intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SYNC_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_PHASE_SYNC_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5116,7 +5618,31 @@ intgo _wrap_SIDBEAM_PHASE_SYNC_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SURVEY_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_PHASE_GATHER_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_PHASE_GATHER;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_PHASE_WRITE_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_PHASE_WRITE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_PHASE_SURVEY_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5128,7 +5654,7 @@ intgo _wrap_SIDBEAM_PHASE_SURVEY_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_READ_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_PHASE_READ_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5140,7 +5666,7 @@ intgo _wrap_SIDBEAM_PHASE_READ_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_QUOTES_AUTO_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_QUOTES_AUTO_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5152,7 +5678,7 @@ intgo _wrap_SIDBEAM_QUOTES_AUTO_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5164,7 +5690,7 @@ intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_QUOTES_TEXT_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_QUOTES_TEXT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5176,7 +5702,7 @@ intgo _wrap_SIDBEAM_QUOTES_TEXT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5188,7 +5714,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5200,7 +5726,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5212,7 +5738,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5224,7 +5750,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_HEADER_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_VERIFY_HEADER_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5236,7 +5762,7 @@ intgo _wrap_SIDBEAM_VERIFY_HEADER_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5248,7 +5774,7 @@ intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_FULL_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_VERIFY_FULL_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5260,7 +5786,7 @@ intgo _wrap_SIDBEAM_VERIFY_FULL_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_ATTRIBUTE_I64_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_ATTRIBUTE_I64_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5272,7 +5798,7 @@ intgo _wrap_SIDBEAM_ATTRIBUTE_I64_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_ATTRIBUTE_F32_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_ATTRIBUTE_F32_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5284,7 +5810,7 @@ intgo _wrap_SIDBEAM_ATTRIBUTE_F32_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_ATTRIBUTE_BOOL_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_ATTRIBUTE_BOOL_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5296,7 +5822,7 @@ intgo _wrap_SIDBEAM_ATTRIBUTE_BOOL_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5308,7 +5834,7 @@ intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5320,7 +5846,7 @@ intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_ITEMS_BY_ID_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_ITEMS_BY_ID_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5332,7 +5858,7 @@ intgo _wrap_SIDBEAM_ITEMS_BY_ID_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_ITEMS_BY_ROW_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_ITEMS_BY_ROW_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5344,7 +5870,7 @@ intgo _wrap_SIDBEAM_ITEMS_BY_ROW_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_ROWS_BITS_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_ROWS_BITS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5356,7 +5882,7 @@ intgo _wrap_SIDBEAM_ROWS_BITS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_ROWS_BYTES_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_ROWS_BYTES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5368,7 +5894,7 @@ intgo _wrap_SIDBEAM_ROWS_BYTES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_ROWS_ROARING_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_ROWS_ROARING_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5380,7 +5906,7 @@ intgo _wrap_SIDBEAM_ROWS_ROARING_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_TERM_EQUAL_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_TERM_EQUAL_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5392,7 +5918,7 @@ intgo _wrap_SIDBEAM_TERM_EQUAL_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_TERM_NOT_EQUAL_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_TERM_NOT_EQUAL_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5404,7 +5930,7 @@ intgo _wrap_SIDBEAM_TERM_NOT_EQUAL_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_TERM_LESS_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_TERM_LESS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5416,7 +5942,7 @@ intgo _wrap_SIDBEAM_TERM_LESS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_TERM_AT_MOST_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_TERM_AT_MOST_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5428,7 +5954,7 @@ intgo _wrap_SIDBEAM_TERM_AT_MOST_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_TERM_GREATER_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_TERM_GREATER_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5440,7 +5966,7 @@ intgo _wrap_SIDBEAM_TERM_GREATER_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_TERM_AT_LEAST_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_TERM_AT_LEAST_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5452,7 +5978,7 @@ intgo _wrap_SIDBEAM_TERM_AT_LEAST_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_TERM_IN_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_TERM_IN_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5464,7 +5990,7 @@ intgo _wrap_SIDBEAM_TERM_IN_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_TERM_BETWEEN_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_TERM_BETWEEN_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5476,7 +6002,7 @@ intgo _wrap_SIDBEAM_TERM_BETWEEN_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_TERM_CONTAINS_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_TERM_CONTAINS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5488,7 +6014,7 @@ intgo _wrap_SIDBEAM_TERM_CONTAINS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_TERM_IS_NULL_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_TERM_IS_NULL_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5500,7 +6026,7 @@ intgo _wrap_SIDBEAM_TERM_IS_NULL_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_FILTER_AND_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_FILTER_AND_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5512,7 +6038,7 @@ intgo _wrap_SIDBEAM_FILTER_AND_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_FILTER_OR_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_FILTER_OR_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5524,7 +6050,7 @@ intgo _wrap_SIDBEAM_FILTER_OR_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_FILTER_NOT_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_FILTER_NOT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5536,7 +6062,43 @@ intgo _wrap_SIDBEAM_FILTER_NOT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_SYNC_PUBLISH_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_SYNC_PUBLISH;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_SYNC_INTERVAL_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_SYNC_INTERVAL;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_SYNC_HOST_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_SYNC_HOST;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5548,7 +6110,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5560,7 +6122,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5572,7 +6134,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5584,7 +6146,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_SEARCH_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_MODE_SEARCH_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5596,7 +6158,7 @@ intgo _wrap_SIDBEAM_MODE_SEARCH_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_SAMPLE_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_MODE_SAMPLE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5608,7 +6170,7 @@ intgo _wrap_SIDBEAM_MODE_SAMPLE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5620,7 +6182,7 @@ intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5632,7 +6194,7 @@ intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5644,7 +6206,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5656,7 +6218,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5668,7 +6230,7 @@ intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_NONE_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_STRATEGY_NONE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5680,7 +6242,7 @@ intgo _wrap_SIDBEAM_STRATEGY_NONE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5692,7 +6254,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5704,7 +6266,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5716,7 +6278,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5728,7 +6290,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_F32_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_WEIGHTS_F32_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5740,7 +6302,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_F32_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_F16_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_WEIGHTS_F16_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5752,7 +6314,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_F16_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5764,7 +6326,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5776,7 +6338,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5788,7 +6350,7 @@ intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5800,7 +6362,7 @@ intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5812,7 +6374,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5824,7 +6386,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5836,7 +6398,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5848,7 +6410,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5860,7 +6422,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5872,7 +6434,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5884,7 +6446,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5896,7 +6458,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5908,7 +6470,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5920,7 +6482,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5932,7 +6494,7 @@ intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5944,7 +6506,7 @@ intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_dc34e60f533faa8e() {
+intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5956,7 +6518,7 @@ intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_dc34e60f533faa8e() {
 }
 
 
-long long _wrap_flat_words_native_dc34e60f533faa8e(_goslice_ _swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_flat_words_native_7d9de88fb9623ede(_goslice_ _swig_go_0, _goslice_ _swig_go_1) {
   flat_in_bytes arg1 ;
   flat_out_bytes arg2 ;
   int64_t result;
@@ -5977,7 +6539,7 @@ long long _wrap_flat_words_native_dc34e60f533faa8e(_goslice_ _swig_go_0, _goslic
 }
 
 
-intgo _wrap_FLAT_RUNTIME_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNTIME_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -5989,7 +6551,7 @@ intgo _wrap_FLAT_RUNTIME_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_BUILDER_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_BUILDER_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6001,7 +6563,7 @@ intgo _wrap_FLAT_BUILDER_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_INDEX_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_INDEX_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6013,7 +6575,7 @@ intgo _wrap_FLAT_INDEX_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_CONSTRAINT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6025,7 +6587,7 @@ intgo _wrap_FLAT_CONSTRAINT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_SESSION_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_SESSION_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6037,7 +6599,7 @@ intgo _wrap_FLAT_SESSION_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SET_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_CONSTRAINT_SET_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6049,7 +6611,7 @@ intgo _wrap_FLAT_CONSTRAINT_SET_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_PLAN_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_PLAN_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6061,7 +6623,7 @@ intgo _wrap_FLAT_PLAN_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_DISC_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_DISC_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6073,7 +6635,7 @@ intgo _wrap_FLAT_DISC_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_MODEL_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_MODEL_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6085,7 +6647,7 @@ intgo _wrap_FLAT_MODEL_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6097,7 +6659,7 @@ intgo _wrap_FLAT_RUNNER_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_EVENTS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_EVENTS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6109,7 +6671,7 @@ intgo _wrap_FLAT_EVENTS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_HEAD_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_DRAFT_HEAD_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6121,7 +6683,7 @@ intgo _wrap_FLAT_DRAFT_HEAD_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DECODER_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_DRAFT_DECODER_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6133,7 +6695,7 @@ intgo _wrap_FLAT_DRAFT_DECODER_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_OUTPUT_LAYER_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_OUTPUT_LAYER_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6145,7 +6707,7 @@ intgo _wrap_FLAT_OUTPUT_LAYER_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_HIDDEN_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6157,7 +6719,7 @@ intgo _wrap_FLAT_HIDDEN_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_SPECULATION_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6169,7 +6731,7 @@ intgo _wrap_FLAT_SPECULATION_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_IMPORT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6181,7 +6743,7 @@ intgo _wrap_FLAT_IMPORT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_FILTER_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_FILTER_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6193,7 +6755,43 @@ intgo _wrap_FLAT_FILTER_native_dc34e60f533faa8e() {
 }
 
 
-long long _wrap_FLAT_CLOSED_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_COLUMNS_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_COLUMNS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CATALOG_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CATALOG;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_COMPACTION_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_COMPACTION;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_FLAT_CLOSED_native_7d9de88fb9623ede() {
   long long result;
   long long _swig_go_result;
   
@@ -6204,7 +6802,7 @@ long long _wrap_FLAT_CLOSED_native_dc34e60f533faa8e() {
 }
 
 
-void _wrap_flat_close_native_dc34e60f533faa8e(flat_handle *_swig_go_0) {
+void _wrap_flat_close_native_7d9de88fb9623ede(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -6216,7 +6814,7 @@ void _wrap_flat_close_native_dc34e60f533faa8e(flat_handle *_swig_go_0) {
 }
 
 
-intgo _wrap_flat_is_closed_native_dc34e60f533faa8e(flat_handle *_swig_go_0) {
+intgo _wrap_flat_is_closed_native_7d9de88fb9623ede(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6231,7 +6829,7 @@ intgo _wrap_flat_is_closed_native_dc34e60f533faa8e(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_free_native_dc34e60f533faa8e(flat_handle *_swig_go_0) {
+void _wrap_flat_free_native_7d9de88fb9623ede(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -6243,7 +6841,42 @@ void _wrap_flat_free_native_dc34e60f533faa8e(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_view_retain_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_get_progress_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_i64 arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  flat_get_progress(arg1,arg2,arg3);
+  
+}
+
+
+void _wrap_flat_cancel_native_7d9de88fb9623ede(flat_handle *_swig_go_0, intgo _swig_go_1) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int32_t arg2 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int32_t)_swig_go_1; 
+  
+  flat_cancel(arg1,arg2);
+  
+}
+
+
+void _wrap_flat_view_retain_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -6259,7 +6892,7 @@ void _wrap_flat_view_retain_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_view_release_native_dc34e60f533faa8e(flat_handle *_swig_go_0) {
+void _wrap_flat_view_release_native_7d9de88fb9623ede(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -6271,7 +6904,7 @@ void _wrap_flat_view_release_native_dc34e60f533faa8e(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_check_abi_native_dc34e60f533faa8e(_goslice_ _swig_go_0) {
+void _wrap_flat_check_abi_native_7d9de88fb9623ede(_goslice_ _swig_go_0) {
   sidbeam_error *arg1 = (sidbeam_error *) 0 ;
   
   {
@@ -6283,7 +6916,7 @@ void _wrap_flat_check_abi_native_dc34e60f533faa8e(_goslice_ _swig_go_0) {
 }
 
 
-intgo _wrap_FLAT_LOG_MESSAGES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_LOG_MESSAGES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6295,7 +6928,7 @@ intgo _wrap_FLAT_LOG_MESSAGES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_LOG_BYTES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_LOG_BYTES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6307,7 +6940,7 @@ intgo _wrap_FLAT_LOG_BYTES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_flat_log_take_native_dc34e60f533faa8e(_goslice_ _swig_go_0) {
+intgo _wrap_flat_log_take_native_7d9de88fb9623ede(_goslice_ _swig_go_0) {
   flat_out_bytes arg1 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6323,7 +6956,7 @@ intgo _wrap_flat_log_take_native_dc34e60f533faa8e(_goslice_ _swig_go_0) {
 }
 
 
-flat_handle *_wrap_flat_runtime_create_native_dc34e60f533faa8e(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
+flat_handle *_wrap_flat_runtime_create_native_7d9de88fb9623ede(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
   int32_t arg1 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -6368,7 +7001,7 @@ flat_handle *_wrap_flat_runtime_create_native_dc34e60f533faa8e(intgo _swig_go_0,
 }
 
 
-flat_handle *_wrap_flat_builder_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_builder_create_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -6380,7 +7013,8 @@ flat_handle *_wrap_flat_builder_create_native_dc34e60f533faa8e(flat_handle *_swi
   char *arg9 = (char *) 0 ;
   int64_t arg10 ;
   int32_t arg11 ;
-  sidbeam_error *arg12 = (sidbeam_error *) 0 ;
+  int32_t arg12 ;
+  sidbeam_error *arg13 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
   flat_handle *_swig_go_result;
   
@@ -6404,11 +7038,12 @@ flat_handle *_wrap_flat_builder_create_native_dc34e60f533faa8e(flat_handle *_swi
   
   arg10 = (int64_t)_swig_go_9; 
   arg11 = (int32_t)_swig_go_10; 
+  arg12 = (int32_t)_swig_go_11; 
   {
-    arg12 = (sidbeam_error*)_swig_go_11.array; 
+    arg13 = (sidbeam_error*)_swig_go_12.array; 
   }
   
-  result = (flat_handle *)flat_builder_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,(char const *)arg9,arg10,arg11,arg12);
+  result = (flat_handle *)flat_builder_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,(char const *)arg9,arg10,arg11,arg12,arg13);
   {
     _swig_go_result = result; 
   }
@@ -6417,42 +7052,7 @@ flat_handle *_wrap_flat_builder_create_native_dc34e60f533faa8e(flat_handle *_swi
 }
 
 
-void _wrap_flat_builder_get_progress_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
-  flat_handle *arg1 = (flat_handle *) 0 ;
-  flat_out_i64 arg2 ;
-  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
-  
-  {
-    arg1 = _swig_go_0; 
-  }
-  {
-    (&arg2)->data = _swig_go_1.array;
-    (&arg2)->count = _swig_go_1.len;
-  }
-  {
-    arg3 = (sidbeam_error*)_swig_go_2.array; 
-  }
-  
-  flat_builder_get_progress(arg1,arg2,arg3);
-  
-}
-
-
-void _wrap_flat_builder_cancel_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1) {
-  flat_handle *arg1 = (flat_handle *) 0 ;
-  int32_t arg2 ;
-  
-  {
-    arg1 = _swig_go_0; 
-  }
-  arg2 = (int32_t)_swig_go_1; 
-  
-  flat_builder_cancel(arg1,arg2);
-  
-}
-
-
-void _wrap_flat_builder_add_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_builder_add_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -6492,7 +7092,7 @@ void _wrap_flat_builder_add_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_builder_add_named_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_builder_add_named_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -6537,7 +7137,7 @@ void _wrap_flat_builder_add_named_native_dc34e60f533faa8e(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_builder_set_metadata_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_builder_set_metadata_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -6567,7 +7167,7 @@ void _wrap_flat_builder_set_metadata_native_dc34e60f533faa8e(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_write_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_write_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6590,7 +7190,7 @@ void _wrap_flat_builder_write_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _
 }
 
 
-intgo _wrap_FLAT_ARROW_LEVELS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ARROW_LEVELS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6602,7 +7202,7 @@ intgo _wrap_FLAT_ARROW_LEVELS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ARROW_SHORTEST_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ARROW_SHORTEST_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6614,7 +7214,7 @@ intgo _wrap_FLAT_ARROW_SHORTEST_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ARROW_ID_TYPE_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ARROW_ID_TYPE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6626,7 +7226,7 @@ intgo _wrap_FLAT_ARROW_ID_TYPE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ARROW_ITEMS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ARROW_ITEMS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6638,7 +7238,7 @@ intgo _wrap_FLAT_ARROW_ITEMS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ARROW_PRIORITIES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ARROW_PRIORITIES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6650,7 +7250,7 @@ intgo _wrap_FLAT_ARROW_PRIORITIES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ARROW_PAIRS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ARROW_PAIRS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6662,7 +7262,7 @@ intgo _wrap_FLAT_ARROW_PAIRS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ARROW_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ARROW_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6674,7 +7274,7 @@ intgo _wrap_FLAT_ARROW_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-void _wrap_flat_arrow_release_native_dc34e60f533faa8e(long long _swig_go_0) {
+void _wrap_flat_arrow_release_native_7d9de88fb9623ede(long long _swig_go_0) {
   int64_t arg1 ;
   
   arg1 = (int64_t)_swig_go_0; 
@@ -6684,7 +7284,7 @@ void _wrap_flat_arrow_release_native_dc34e60f533faa8e(long long _swig_go_0) {
 }
 
 
-intgo _wrap_FLAT_MOST_ATTRIBUTES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_MOST_ATTRIBUTES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6696,7 +7296,7 @@ intgo _wrap_FLAT_MOST_ATTRIBUTES_native_dc34e60f533faa8e() {
 }
 
 
-long long _wrap_flat_builder_add_arrow_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9) {
+long long _wrap_flat_builder_add_arrow_native_7d9de88fb9623ede(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_bytes arg3 ;
@@ -6749,7 +7349,7 @@ long long _wrap_flat_builder_add_arrow_native_dc34e60f533faa8e(flat_handle *_swi
 }
 
 
-void _wrap_flat_arrow_inspect_native_dc34e60f533faa8e(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_arrow_inspect_native_7d9de88fb9623ede(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   int64_t arg1 ;
   flat_in_bytes arg2 ;
   flat_in_bytes arg3 ;
@@ -6798,7 +7398,7 @@ void _wrap_flat_arrow_inspect_native_dc34e60f533faa8e(long long _swig_go_0, _gos
 }
 
 
-intgo _wrap_FLAT_IMPORT_FORMAT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_IMPORT_FORMAT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6810,7 +7410,7 @@ intgo _wrap_FLAT_IMPORT_FORMAT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_SUMMARY_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_IMPORT_SUMMARY_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6822,7 +7422,7 @@ intgo _wrap_FLAT_IMPORT_SUMMARY_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6834,7 +7434,7 @@ intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_END_TOKENS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_IMPORT_END_TOKENS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6846,7 +7446,7 @@ intgo _wrap_FLAT_IMPORT_END_TOKENS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_FAMILY_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_IMPORT_FAMILY_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6858,7 +7458,7 @@ intgo _wrap_FLAT_IMPORT_FAMILY_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_LEVELS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_IMPORT_LEVELS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6870,7 +7470,7 @@ intgo _wrap_FLAT_IMPORT_LEVELS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_ROWS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_IMPORT_ROWS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6882,7 +7482,7 @@ intgo _wrap_FLAT_IMPORT_ROWS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6894,7 +7494,7 @@ intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_ID_TYPE_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_IMPORT_ID_TYPE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6906,7 +7506,7 @@ intgo _wrap_FLAT_IMPORT_ID_TYPE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6918,7 +7518,7 @@ intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_ATTRIBUTES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_IMPORT_ATTRIBUTES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6930,7 +7530,7 @@ intgo _wrap_FLAT_IMPORT_ATTRIBUTES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_IMPORT_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -6942,7 +7542,7 @@ intgo _wrap_FLAT_IMPORT_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-flat_handle *_wrap_flat_import_create_native_dc34e60f533faa8e() {
+flat_handle *_wrap_flat_import_create_native_7d9de88fb9623ede() {
   flat_handle *result = 0 ;
   flat_handle *_swig_go_result;
   
@@ -6955,7 +7555,7 @@ flat_handle *_wrap_flat_import_create_native_dc34e60f533faa8e() {
 }
 
 
-void _wrap_flat_import_open_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, _gostring_ _swig_go_6, _gostring_ _swig_go_7, _gostring_ _swig_go_8, _gostring_ _swig_go_9, _gostring_ _swig_go_10, long long _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _gostring_ _swig_go_14, _goslice_ _swig_go_15) {
+void _wrap_flat_import_open_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, _gostring_ _swig_go_6, _gostring_ _swig_go_7, _gostring_ _swig_go_8, _gostring_ _swig_go_9, _gostring_ _swig_go_10, long long _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _gostring_ _swig_go_14, _goslice_ _swig_go_15) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -7042,7 +7642,7 @@ void _wrap_flat_import_open_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_import_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_import_get_info_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i32 arg3 ;
@@ -7068,7 +7668,7 @@ void _wrap_flat_import_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0,
 }
 
 
-long long _wrap_flat_import_text_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_import_text_native_7d9de88fb9623ede(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_out_bytes arg3 ;
@@ -7094,7 +7694,7 @@ long long _wrap_flat_import_text_native_dc34e60f533faa8e(flat_handle *_swig_go_0
 }
 
 
-long long _wrap_flat_import_get_attribute_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_import_get_attribute_native_7d9de88fb9623ede(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i32 arg3 ;
@@ -7125,7 +7725,7 @@ long long _wrap_flat_import_get_attribute_native_dc34e60f533faa8e(flat_handle *_
 }
 
 
-void _wrap_flat_import_add_to_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_import_add_to_native_7d9de88fb9623ede(flat_handle *_swig_go_0, flat_handle *_swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7145,42 +7745,7 @@ void _wrap_flat_import_add_to_native_dc34e60f533faa8e(flat_handle *_swig_go_0, f
 }
 
 
-void _wrap_flat_import_get_progress_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
-  flat_handle *arg1 = (flat_handle *) 0 ;
-  flat_out_i64 arg2 ;
-  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
-  
-  {
-    arg1 = _swig_go_0; 
-  }
-  {
-    (&arg2)->data = _swig_go_1.array;
-    (&arg2)->count = _swig_go_1.len;
-  }
-  {
-    arg3 = (sidbeam_error*)_swig_go_2.array; 
-  }
-  
-  flat_import_get_progress(arg1,arg2,arg3);
-  
-}
-
-
-void _wrap_flat_import_cancel_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1) {
-  flat_handle *arg1 = (flat_handle *) 0 ;
-  int32_t arg2 ;
-  
-  {
-    arg1 = _swig_go_0; 
-  }
-  arg2 = (int32_t)_swig_go_1; 
-  
-  flat_import_cancel(arg1,arg2);
-  
-}
-
-
-long long _wrap_flat_returned_loans_native_dc34e60f533faa8e(_goslice_ _swig_go_0) {
+long long _wrap_flat_returned_loans_native_7d9de88fb9623ede(_goslice_ _swig_go_0) {
   flat_out_i64 arg1 ;
   int64_t result;
   long long _swig_go_result;
@@ -7196,7 +7761,7 @@ long long _wrap_flat_returned_loans_native_dc34e60f533faa8e(_goslice_ _swig_go_0
 }
 
 
-flat_handle *_wrap_flat_builder_finish_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_finish_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -7217,7 +7782,7 @@ flat_handle *_wrap_flat_builder_finish_native_dc34e60f533faa8e(flat_handle *_swi
 }
 
 
-flat_handle *_wrap_flat_index_open_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_index_open_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -7249,7 +7814,7 @@ flat_handle *_wrap_flat_index_open_native_dc34e60f533faa8e(flat_handle *_swig_go
 }
 
 
-flat_handle *_wrap_flat_index_open_memory_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_index_open_memory_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_bytes arg2 ;
   int64_t arg3 ;
@@ -7281,7 +7846,7 @@ flat_handle *_wrap_flat_index_open_memory_native_dc34e60f533faa8e(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7293,7 +7858,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7305,7 +7870,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_INFO_LEVELS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_INFO_LEVELS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7317,7 +7882,7 @@ intgo _wrap_FLAT_INFO_LEVELS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7329,7 +7894,7 @@ intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_INFO_SHORTEST_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_INFO_SHORTEST_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7341,7 +7906,7 @@ intgo _wrap_FLAT_INFO_SHORTEST_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_INFO_LONGEST_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_INFO_LONGEST_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7353,7 +7918,7 @@ intgo _wrap_FLAT_INFO_LONGEST_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_INFO_ID_TYPE_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_INFO_ID_TYPE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7365,7 +7930,7 @@ intgo _wrap_FLAT_INFO_ID_TYPE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_INFO_KINDS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_INFO_KINDS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7377,7 +7942,7 @@ intgo _wrap_FLAT_INFO_KINDS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_INFO_SECTION_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_INFO_SECTION_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7389,7 +7954,7 @@ intgo _wrap_FLAT_INFO_SECTION_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_INFO_METADATA_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_INFO_METADATA_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7401,7 +7966,7 @@ intgo _wrap_FLAT_INFO_METADATA_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_INFO_SIDS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_INFO_SIDS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7413,7 +7978,7 @@ intgo _wrap_FLAT_INFO_SIDS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_INFO_ITEMS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_INFO_ITEMS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7425,7 +7990,7 @@ intgo _wrap_FLAT_INFO_ITEMS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7437,7 +8002,7 @@ intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_INFO_COLLISIONS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_INFO_COLLISIONS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7449,7 +8014,7 @@ intgo _wrap_FLAT_INFO_COLLISIONS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7461,7 +8026,7 @@ intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_INFO_FILE_BYTES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_INFO_FILE_BYTES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7473,7 +8038,7 @@ intgo _wrap_FLAT_INFO_FILE_BYTES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_INFO_VERIFIED_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_INFO_VERIFIED_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7485,7 +8050,43 @@ intgo _wrap_FLAT_INFO_VERIFIED_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_INFO_CODES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_INFO_VERSION_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_INFO_VERSION;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_INFO_GENERATION_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_INFO_GENERATION;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_INFO_LIVE_ITEMS_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_INFO_LIVE_ITEMS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_INFO_CODES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7497,7 +8098,7 @@ intgo _wrap_FLAT_INFO_CODES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7509,7 +8110,7 @@ intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_INFO_NODES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_INFO_NODES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7521,7 +8122,7 @@ intgo _wrap_FLAT_INFO_NODES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_INFO_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_INFO_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7533,7 +8134,7 @@ intgo _wrap_FLAT_INFO_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-void _wrap_flat_index_peek_native_dc34e60f533faa8e(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_peek_native_7d9de88fb9623ede(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   char *arg1 = (char *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -7562,7 +8163,7 @@ void _wrap_flat_index_peek_native_dc34e60f533faa8e(_gostring_ _swig_go_0, _gosli
 }
 
 
-void _wrap_flat_index_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_info_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -7588,7 +8189,7 @@ void _wrap_flat_index_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_index_verify_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_verify_native_7d9de88fb9623ede(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7606,7 +8207,7 @@ void _wrap_flat_index_verify_native_dc34e60f533faa8e(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_write_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_write_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7629,7 +8230,7 @@ void _wrap_flat_index_write_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _go
 }
 
 
-long long _wrap_flat_index_bytes_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_index_bytes_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7653,7 +8254,7 @@ long long _wrap_flat_index_bytes_native_dc34e60f533faa8e(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_get_section_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_section_native_7d9de88fb9623ede(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7686,7 +8287,7 @@ void _wrap_flat_index_get_section_native_dc34e60f533faa8e(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_index_get_metadata_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_metadata_native_7d9de88fb9623ede(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7719,7 +8320,7 @@ void _wrap_flat_index_get_metadata_native_dc34e60f533faa8e(flat_handle *_swig_go
 }
 
 
-long long _wrap_flat_index_codebook_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_index_codebook_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7743,7 +8344,7 @@ long long _wrap_flat_index_codebook_native_dc34e60f533faa8e(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_sids_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_sids_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int32_t arg3 ;
@@ -7776,7 +8377,7 @@ void _wrap_flat_index_sids_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _gos
 }
 
 
-void _wrap_flat_index_find_sids_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_find_sids_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -7809,7 +8410,7 @@ void _wrap_flat_index_find_sids_native_dc34e60f533faa8e(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_ordinals_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_ordinals_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i64 arg3 ;
@@ -7835,7 +8436,7 @@ void _wrap_flat_index_ordinals_native_dc34e60f533faa8e(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_children_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_children_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i32 arg3 ;
@@ -7869,7 +8470,7 @@ long long _wrap_flat_index_children_native_dc34e60f533faa8e(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_upload_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_index_upload_native_7d9de88fb9623ede(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -7897,7 +8498,7 @@ void _wrap_flat_index_upload_native_dc34e60f533faa8e(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_get_upload_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_upload_native_7d9de88fb9623ede(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7920,7 +8521,7 @@ void _wrap_flat_index_get_upload_native_dc34e60f533faa8e(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_unload_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_unload_native_7d9de88fb9623ede(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7938,7 +8539,7 @@ void _wrap_flat_index_unload_native_dc34e60f533faa8e(flat_handle *_swig_go_0, in
 }
 
 
-intgo _wrap_FLAT_ATTRIBUTE_TYPE_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ATTRIBUTE_TYPE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7950,7 +8551,7 @@ intgo _wrap_FLAT_ATTRIBUTE_TYPE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ATTRIBUTE_NULLS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ATTRIBUTE_NULLS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7962,7 +8563,7 @@ intgo _wrap_FLAT_ATTRIBUTE_NULLS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ATTRIBUTE_DISTINCT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ATTRIBUTE_DISTINCT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7974,7 +8575,7 @@ intgo _wrap_FLAT_ATTRIBUTE_DISTINCT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ATTRIBUTE_CODES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ATTRIBUTE_CODES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7986,7 +8587,7 @@ intgo _wrap_FLAT_ATTRIBUTE_CODES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ATTRIBUTE_LEAST_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ATTRIBUTE_LEAST_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -7998,7 +8599,7 @@ intgo _wrap_FLAT_ATTRIBUTE_LEAST_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ATTRIBUTE_GREATEST_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ATTRIBUTE_GREATEST_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -8010,7 +8611,7 @@ intgo _wrap_FLAT_ATTRIBUTE_GREATEST_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ATTRIBUTE_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ATTRIBUTE_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -8022,7 +8623,7 @@ intgo _wrap_FLAT_ATTRIBUTE_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-void _wrap_flat_builder_declare_attribute_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_builder_declare_attribute_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -8047,7 +8648,7 @@ void _wrap_flat_builder_declare_attribute_native_dc34e60f533faa8e(flat_handle *_
 }
 
 
-void _wrap_flat_builder_set_attribute_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+void _wrap_flat_builder_set_attribute_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -8112,7 +8713,89 @@ void _wrap_flat_builder_set_attribute_native_dc34e60f533faa8e(flat_handle *_swig
 }
 
 
-long long _wrap_flat_index_attribute_count_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_columns_create_native_7d9de88fb9623ede(_goslice_ _swig_go_0) {
+  sidbeam_error *arg1 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = (sidbeam_error*)_swig_go_0.array; 
+  }
+  
+  result = (flat_handle *)flat_columns_create(arg1);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_columns_put_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  flat_in_bytes arg4 ;
+  flat_in_i64 arg5 ;
+  flat_in_f32 arg6 ;
+  flat_in_bytes arg7 ;
+  flat_in_bytes arg8 ;
+  flat_in_i64 arg9 ;
+  flat_in_i64 arg10 ;
+  flat_in_i64 arg11 ;
+  sidbeam_error *arg12 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (int64_t)_swig_go_2; 
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    (&arg7)->data = _swig_go_6.array;
+    (&arg7)->count = _swig_go_6.len;
+  }
+  {
+    (&arg8)->data = _swig_go_7.array;
+    (&arg8)->count = _swig_go_7.len;
+  }
+  {
+    (&arg9)->data = _swig_go_8.array;
+    (&arg9)->count = _swig_go_8.len;
+  }
+  {
+    (&arg10)->data = _swig_go_9.array;
+    (&arg10)->count = _swig_go_9.len;
+  }
+  {
+    (&arg11)->data = _swig_go_10.array;
+    (&arg11)->count = _swig_go_10.len;
+  }
+  {
+    arg12 = (sidbeam_error*)_swig_go_11.array; 
+  }
+  
+  flat_columns_put(arg1,(char const *)arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12);
+  
+  free(arg2); 
+}
+
+
+long long _wrap_flat_index_attribute_count_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   int64_t result;
@@ -8131,7 +8814,7 @@ long long _wrap_flat_index_attribute_count_native_dc34e60f533faa8e(flat_handle *
 }
 
 
-long long _wrap_flat_index_get_attribute_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+long long _wrap_flat_index_get_attribute_native_7d9de88fb9623ede(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -8167,7 +8850,7 @@ long long _wrap_flat_index_get_attribute_native_dc34e60f533faa8e(flat_handle *_s
 }
 
 
-void _wrap_flat_index_attribute_integers_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+void _wrap_flat_index_attribute_integers_native_7d9de88fb9623ede(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -8199,7 +8882,7 @@ void _wrap_flat_index_attribute_integers_native_dc34e60f533faa8e(flat_handle *_s
 }
 
 
-void _wrap_flat_index_attribute_numbers_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+void _wrap_flat_index_attribute_numbers_native_7d9de88fb9623ede(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -8231,7 +8914,7 @@ void _wrap_flat_index_attribute_numbers_native_dc34e60f533faa8e(flat_handle *_sw
 }
 
 
-void _wrap_flat_index_attribute_lists_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_index_attribute_lists_native_7d9de88fb9623ede(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -8268,7 +8951,7 @@ void _wrap_flat_index_attribute_lists_native_dc34e60f533faa8e(flat_handle *_swig
 }
 
 
-long long _wrap_flat_index_attribute_strings_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+long long _wrap_flat_index_attribute_strings_native_7d9de88fb9623ede(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -8303,7 +8986,7 @@ long long _wrap_flat_index_attribute_strings_native_dc34e60f533faa8e(flat_handle
 }
 
 
-flat_handle *_wrap_flat_builder_plan_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_plan_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -8324,13 +9007,14 @@ flat_handle *_wrap_flat_builder_plan_native_dc34e60f533faa8e(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_plan_estimate_native_dc34e60f533faa8e(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_plan_estimate_native_7d9de88fb9623ede(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6) {
   flat_in_i32 arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
   int32_t arg4 ;
-  int64_t arg5 ;
-  sidbeam_error *arg6 = (sidbeam_error *) 0 ;
+  int32_t arg5 ;
+  int64_t arg6 ;
+  sidbeam_error *arg7 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
   flat_handle *_swig_go_result;
   
@@ -8341,12 +9025,13 @@ flat_handle *_wrap_flat_plan_estimate_native_dc34e60f533faa8e(_goslice_ _swig_go
   arg2 = (int32_t)_swig_go_1; 
   arg3 = (int32_t)_swig_go_2; 
   arg4 = (int32_t)_swig_go_3; 
-  arg5 = (int64_t)_swig_go_4; 
+  arg5 = (int32_t)_swig_go_4; 
+  arg6 = (int64_t)_swig_go_5; 
   {
-    arg6 = (sidbeam_error*)_swig_go_5.array; 
+    arg7 = (sidbeam_error*)_swig_go_6.array; 
   }
   
-  result = (flat_handle *)flat_plan_estimate(arg1,arg2,arg3,arg4,arg5,arg6);
+  result = (flat_handle *)flat_plan_estimate(arg1,arg2,arg3,arg4,arg5,arg6,arg7);
   {
     _swig_go_result = result; 
   }
@@ -8354,7 +9039,7 @@ flat_handle *_wrap_flat_plan_estimate_native_dc34e60f533faa8e(_goslice_ _swig_go
 }
 
 
-intgo _wrap_FLAT_PLAN_EXACT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_PLAN_EXACT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -8366,7 +9051,7 @@ intgo _wrap_FLAT_PLAN_EXACT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SIDS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_PLAN_SIDS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -8378,7 +9063,7 @@ intgo _wrap_FLAT_PLAN_SIDS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_PLAN_ITEMS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_PLAN_ITEMS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -8390,7 +9075,7 @@ intgo _wrap_FLAT_PLAN_ITEMS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_PLAN_FILE_BYTES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_PLAN_FILE_BYTES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -8402,7 +9087,7 @@ intgo _wrap_FLAT_PLAN_FILE_BYTES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -8414,7 +9099,7 @@ intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -8426,7 +9111,7 @@ intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_PLAN_NODES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_PLAN_NODES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -8438,7 +9123,7 @@ intgo _wrap_FLAT_PLAN_NODES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_PLAN_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_PLAN_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -8450,7 +9135,7 @@ intgo _wrap_FLAT_PLAN_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-void _wrap_flat_plan_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_plan_get_info_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8471,7 +9156,7 @@ void _wrap_flat_plan_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_plan_get_section_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_plan_get_section_native_7d9de88fb9623ede(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -8504,7 +9189,7 @@ void _wrap_flat_plan_get_section_native_dc34e60f533faa8e(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_filter_from_items_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+flat_handle *_wrap_flat_filter_from_items_native_7d9de88fb9623ede(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_in_i64 arg3 ;
@@ -8547,7 +9232,7 @@ flat_handle *_wrap_flat_filter_from_items_native_dc34e60f533faa8e(flat_handle *_
 }
 
 
-flat_handle *_wrap_flat_filter_from_rows_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_filter_from_rows_native_7d9de88fb9623ede(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_in_bytes arg3 ;
@@ -8577,7 +9262,7 @@ flat_handle *_wrap_flat_filter_from_rows_native_dc34e60f533faa8e(flat_handle *_s
 }
 
 
-intgo _wrap_FLAT_TERM_ANY_OF_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_TERM_ANY_OF_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -8589,7 +9274,7 @@ intgo _wrap_FLAT_TERM_ANY_OF_native_dc34e60f533faa8e() {
 }
 
 
-flat_handle *_wrap_flat_filter_from_term_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+flat_handle *_wrap_flat_filter_from_term_native_7d9de88fb9623ede(flat_handle *_swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -8639,7 +9324,7 @@ flat_handle *_wrap_flat_filter_from_term_native_dc34e60f533faa8e(flat_handle *_s
 }
 
 
-flat_handle *_wrap_flat_filter_parse_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+flat_handle *_wrap_flat_filter_parse_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8665,7 +9350,7 @@ flat_handle *_wrap_flat_filter_parse_native_dc34e60f533faa8e(flat_handle *_swig_
 }
 
 
-long long _wrap_flat_filter_text_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_filter_text_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8689,7 +9374,7 @@ long long _wrap_flat_filter_text_native_dc34e60f533faa8e(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_filter_combine_native_dc34e60f533faa8e(intgo _swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, _goslice_ _swig_go_3) {
+flat_handle *_wrap_flat_filter_combine_native_7d9de88fb9623ede(intgo _swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, _goslice_ _swig_go_3) {
   int32_t arg1 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -8716,7 +9401,7 @@ flat_handle *_wrap_flat_filter_combine_native_dc34e60f533faa8e(intgo _swig_go_0,
 }
 
 
-flat_handle *_wrap_flat_filter_update_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+flat_handle *_wrap_flat_filter_update_native_7d9de88fb9623ede(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_in_i64 arg3 ;
@@ -8764,7 +9449,32 @@ flat_handle *_wrap_flat_filter_update_native_dc34e60f533faa8e(flat_handle *_swig
 }
 
 
-void _wrap_flat_filter_prepare_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_filter_on_native_7d9de88fb9623ede(flat_handle *_swig_go_0, flat_handle *_swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_handle *arg2 = (flat_handle *) 0 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    arg2 = _swig_go_1; 
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  result = (flat_handle *)flat_filter_on(arg1,arg2,arg3);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_filter_prepare_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -8780,7 +9490,7 @@ void _wrap_flat_filter_prepare_native_dc34e60f533faa8e(flat_handle *_swig_go_0, 
 }
 
 
-intgo _wrap_FLAT_FILTER_PREPARED_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_FILTER_PREPARED_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -8792,7 +9502,7 @@ intgo _wrap_FLAT_FILTER_PREPARED_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_FILTER_ITEMS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_FILTER_ITEMS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -8804,7 +9514,7 @@ intgo _wrap_FLAT_FILTER_ITEMS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_FILTER_SIDS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_FILTER_SIDS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -8816,7 +9526,7 @@ intgo _wrap_FLAT_FILTER_SIDS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_FILTER_BYTES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_FILTER_BYTES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -8828,7 +9538,7 @@ intgo _wrap_FLAT_FILTER_BYTES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_FILTER_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_FILTER_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -8840,7 +9550,7 @@ intgo _wrap_FLAT_FILTER_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-void _wrap_flat_filter_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_filter_get_info_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8861,7 +9571,7 @@ void _wrap_flat_filter_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0,
 }
 
 
-long long _wrap_flat_filter_rows_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_filter_rows_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8885,7 +9595,775 @@ long long _wrap_flat_filter_rows_native_dc34e60f533faa8e(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_constraint_create_ruled_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10) {
+flat_handle *_wrap_flat_catalog_create_native_7d9de88fb9623ede(flat_handle *_swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, intgo _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int32_t arg2 ;
+  char *arg3 = (char *) 0 ;
+  int32_t arg4 ;
+  int64_t arg5 ;
+  int64_t arg6 ;
+  int64_t arg7 ;
+  int32_t arg8 ;
+  int32_t arg9 ;
+  sidbeam_error *arg10 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int32_t)_swig_go_1; 
+  
+  arg3 = (char *)malloc(_swig_go_2.n + 1);
+  memcpy(arg3, _swig_go_2.p, _swig_go_2.n);
+  arg3[_swig_go_2.n] = '\0';
+  
+  arg4 = (int32_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  arg6 = (int64_t)_swig_go_5; 
+  arg7 = (int64_t)_swig_go_6; 
+  arg8 = (int32_t)_swig_go_7; 
+  arg9 = (int32_t)_swig_go_8; 
+  {
+    arg10 = (sidbeam_error*)_swig_go_9.array; 
+  }
+  
+  result = (flat_handle *)flat_catalog_create(arg1,arg2,(char const *)arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10);
+  {
+    _swig_go_result = result; 
+  }
+  free(arg3); 
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_catalog_open_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, intgo _swig_go_7, intgo _swig_go_8, intgo _swig_go_9, _goslice_ _swig_go_10) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  int32_t arg4 ;
+  int64_t arg5 ;
+  int64_t arg6 ;
+  int64_t arg7 ;
+  int32_t arg8 ;
+  int32_t arg9 ;
+  int32_t arg10 ;
+  sidbeam_error *arg11 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  arg6 = (int64_t)_swig_go_5; 
+  arg7 = (int64_t)_swig_go_6; 
+  arg8 = (int32_t)_swig_go_7; 
+  arg9 = (int32_t)_swig_go_8; 
+  arg10 = (int32_t)_swig_go_9; 
+  {
+    arg11 = (sidbeam_error*)_swig_go_10.array; 
+  }
+  
+  result = (flat_handle *)flat_catalog_open(arg1,(char const *)arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11);
+  {
+    _swig_go_result = result; 
+  }
+  free(arg2); 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_catalog_add_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, flat_handle *_swig_go_9, _goslice_ _swig_go_10) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_in_i32 arg2 ;
+  int32_t arg3 ;
+  flat_in_i32 arg4 ;
+  int64_t arg5 ;
+  flat_in_i64 arg6 ;
+  flat_in_bytes arg7 ;
+  flat_in_i64 arg8 ;
+  flat_in_i64 arg9 ;
+  flat_handle *arg10 = (flat_handle *) 0 ;
+  sidbeam_error *arg11 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  arg3 = (int32_t)_swig_go_2; 
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  arg5 = (int64_t)_swig_go_4; 
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    (&arg7)->data = _swig_go_6.array;
+    (&arg7)->count = _swig_go_6.len;
+  }
+  {
+    (&arg8)->data = _swig_go_7.array;
+    (&arg8)->count = _swig_go_7.len;
+  }
+  {
+    (&arg9)->data = _swig_go_8.array;
+    (&arg9)->count = _swig_go_8.len;
+  }
+  {
+    arg10 = _swig_go_9; 
+  }
+  {
+    arg11 = (sidbeam_error*)_swig_go_10.array; 
+  }
+  
+  flat_catalog_add(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11);
+  
+}
+
+
+long long _wrap_flat_catalog_add_arrow_native_7d9de88fb9623ede(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  flat_in_bytes arg3 ;
+  flat_in_bytes arg4 ;
+  flat_in_bytes arg5 ;
+  flat_in_bytes arg6 ;
+  flat_in_bytes arg7 ;
+  flat_in_bytes arg8 ;
+  int32_t arg9 ;
+  sidbeam_error *arg10 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    (&arg7)->data = _swig_go_6.array;
+    (&arg7)->count = _swig_go_6.len;
+  }
+  {
+    (&arg8)->data = _swig_go_7.array;
+    (&arg8)->count = _swig_go_7.len;
+  }
+  arg9 = (int32_t)_swig_go_8; 
+  {
+    arg10 = (sidbeam_error*)_swig_go_9.array; 
+  }
+  
+  result = (int64_t)flat_catalog_add_arrow(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_flat_catalog_remove_native_7d9de88fb9623ede(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int32_t arg2 ;
+  flat_in_i64 arg3 ;
+  flat_in_bytes arg4 ;
+  flat_in_i64 arg5 ;
+  sidbeam_error *arg6 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int32_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    arg6 = (sidbeam_error*)_swig_go_5.array; 
+  }
+  
+  result = (int64_t)flat_catalog_remove(arg1,arg2,arg3,arg4,arg5,arg6);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_catalog_discard_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  sidbeam_error *arg2 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    arg2 = (sidbeam_error*)_swig_go_1.array; 
+  }
+  
+  flat_catalog_discard(arg1,arg2);
+  
+}
+
+
+long long _wrap_flat_catalog_publish_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  sidbeam_error *arg2 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    arg2 = (sidbeam_error*)_swig_go_1.array; 
+  }
+  
+  result = (int64_t)flat_catalog_publish(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_flat_catalog_rollback_native_7d9de88fb9623ede(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  result = (int64_t)flat_catalog_rollback(arg1,arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_flat_catalog_refresh_native_7d9de88fb9623ede(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  result = (int64_t)flat_catalog_refresh(arg1,arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_compaction_create_native_7d9de88fb9623ede() {
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  
+  result = (flat_handle *)flat_compaction_create();
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+long long _wrap_flat_catalog_compact_native_7d9de88fb9623ede(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_handle *arg2 = (flat_handle *) 0 ;
+  int32_t arg3 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  sidbeam_error *arg6 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    arg2 = _swig_go_1; 
+  }
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  {
+    arg6 = (sidbeam_error*)_swig_go_5.array; 
+  }
+  
+  result = (int64_t)flat_catalog_compact(arg1,arg2,arg3,arg4,arg5,arg6);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_catalog_sync_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  sidbeam_error *arg2 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    arg2 = (sidbeam_error*)_swig_go_1.array; 
+  }
+  
+  flat_catalog_sync(arg1,arg2);
+  
+}
+
+
+flat_handle *_wrap_flat_catalog_snapshot_native_7d9de88fb9623ede(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  result = (flat_handle *)flat_catalog_snapshot(arg1,arg2,arg3);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CATALOG_FOLLOWS_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CATALOG_FOLLOWS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CATALOG_VERSION_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CATALOG_VERSION;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CATALOG_GENERATION_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CATALOG_GENERATION;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CATALOG_OLDEST_VERSION_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CATALOG_OLDEST_VERSION;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CATALOG_PUBLISHED_NS_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CATALOG_PUBLISHED_NS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CATALOG_ITEMS_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CATALOG_ITEMS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CATALOG_SIDS_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CATALOG_SIDS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CATALOG_BASE_ITEMS_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CATALOG_BASE_ITEMS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CATALOG_ADDED_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CATALOG_ADDED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CATALOG_REMOVED_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CATALOG_REMOVED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CATALOG_CHANGES_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CATALOG_CHANGES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CATALOG_COMPACT_SOON_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CATALOG_COMPACT_SOON;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CATALOG_LOG_FAILED_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CATALOG_LOG_FAILED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CATALOG_LOG_BYTES_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CATALOG_LOG_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CATALOG_UNSYNCED_BYTES_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CATALOG_UNSYNCED_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CATALOG_BASE_BYTES_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CATALOG_BASE_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CATALOG_MEMORY_BYTES_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CATALOG_MEMORY_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CATALOG_CUT_BYTES_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CATALOG_CUT_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CATALOG_COUNT_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CATALOG_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_catalog_get_info_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_i64 arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  flat_catalog_get_info(arg1,arg2,arg3);
+  
+}
+
+
+intgo _wrap_FLAT_VERSION_VERSION_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_VERSION_VERSION;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_VERSION_GENERATION_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_VERSION_GENERATION;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_VERSION_PUBLISHED_NS_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_VERSION_PUBLISHED_NS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_VERSION_ITEMS_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_VERSION_ITEMS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_VERSION_CHANGED_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_VERSION_CHANGED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_VERSION_BYTES_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_VERSION_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_VERSION_BACK_TO_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_VERSION_BACK_TO;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_VERSION_IN_USE_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_VERSION_IN_USE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_VERSION_COUNT_native_7d9de88fb9623ede() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_VERSION_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_flat_catalog_versions_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_i64 arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  result = (int64_t)flat_catalog_versions(arg1,arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_constraint_create_ruled_native_7d9de88fb9623ede(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -8944,7 +10422,7 @@ flat_handle *_wrap_flat_constraint_create_ruled_native_dc34e60f533faa8e(flat_han
 }
 
 
-flat_handle *_wrap_flat_constraint_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_constraint_create_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -8965,7 +10443,7 @@ flat_handle *_wrap_flat_constraint_create_native_dc34e60f533faa8e(flat_handle *_
 }
 
 
-flat_handle *_wrap_flat_constraint_exclude_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_constraint_exclude_native_7d9de88fb9623ede(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_in_i64 arg3 ;
@@ -9003,7 +10481,7 @@ flat_handle *_wrap_flat_constraint_exclude_native_dc34e60f533faa8e(flat_handle *
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9015,7 +10493,7 @@ intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9027,7 +10505,7 @@ intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_KINDS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_CONSTRAINT_KINDS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9039,7 +10517,7 @@ intgo _wrap_FLAT_CONSTRAINT_KINDS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SIDS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_CONSTRAINT_SIDS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9051,7 +10529,7 @@ intgo _wrap_FLAT_CONSTRAINT_SIDS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9063,7 +10541,7 @@ intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_RULES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_CONSTRAINT_RULES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9075,7 +10553,7 @@ intgo _wrap_FLAT_CONSTRAINT_RULES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_ALLOWED_SIDS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_CONSTRAINT_ALLOWED_SIDS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9087,7 +10565,7 @@ intgo _wrap_FLAT_CONSTRAINT_ALLOWED_SIDS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_ALLOWED_ITEMS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_CONSTRAINT_ALLOWED_ITEMS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9099,7 +10577,7 @@ intgo _wrap_FLAT_CONSTRAINT_ALLOWED_ITEMS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_EXCLUDED_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_EXCLUDED_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9111,7 +10589,7 @@ intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_EXCLUDED_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_ALLOWED_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_ALLOWED_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9123,7 +10601,7 @@ intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_ALLOWED_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_CODES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_CONSTRAINT_CODES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9135,7 +10613,7 @@ intgo _wrap_FLAT_CONSTRAINT_CODES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_CONSTRAINT_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9147,7 +10625,7 @@ intgo _wrap_FLAT_CONSTRAINT_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-void _wrap_flat_constraint_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_constraint_get_info_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -9173,7 +10651,7 @@ void _wrap_flat_constraint_get_info_native_dc34e60f533faa8e(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_items_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+void _wrap_flat_constraint_items_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int64_t arg3 ;
@@ -9229,7 +10707,7 @@ void _wrap_flat_constraint_items_native_dc34e60f533faa8e(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_item_rows_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_rows_native_7d9de88fb9623ede(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -9252,7 +10730,7 @@ void _wrap_flat_index_item_rows_native_dc34e60f533faa8e(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_items_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_index_items_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int64_t arg3 ;
@@ -9294,7 +10772,7 @@ void _wrap_flat_index_items_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_index_item_ordinals_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_ordinals_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -9320,7 +10798,33 @@ void _wrap_flat_index_item_ordinals_native_dc34e60f533faa8e(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_ids_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_index_item_priorities_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_in_i64 arg2 ;
+  flat_out_i64 arg3 ;
+  sidbeam_error *arg4 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    arg4 = (sidbeam_error*)_swig_go_3.array; 
+  }
+  
+  flat_index_item_priorities(arg1,arg2,arg3,arg4);
+  
+}
+
+
+void _wrap_flat_index_item_ids_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -9351,7 +10855,7 @@ void _wrap_flat_index_item_ids_native_dc34e60f533faa8e(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_item_names_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_index_item_names_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -9380,7 +10884,7 @@ long long _wrap_flat_index_item_names_native_dc34e60f533faa8e(flat_handle *_swig
 }
 
 
-long long _wrap_flat_index_find_item_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_find_item_native_7d9de88fb9623ede(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_bytes arg3 ;
@@ -9408,7 +10912,7 @@ long long _wrap_flat_index_find_item_native_dc34e60f533faa8e(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_session_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16) {
+flat_handle *_wrap_flat_session_create_native_7d9de88fb9623ede(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -9470,7 +10974,7 @@ flat_handle *_wrap_flat_session_create_native_dc34e60f533faa8e(flat_handle *_swi
 }
 
 
-void _wrap_flat_session_start_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_session_start_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -9561,7 +11065,7 @@ void _wrap_flat_session_start_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_step_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_session_step_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_memory arg3 ;
@@ -9630,7 +11134,7 @@ void _wrap_flat_session_step_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _g
 }
 
 
-long long _wrap_flat_session_children_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+long long _wrap_flat_session_children_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -9668,7 +11172,7 @@ long long _wrap_flat_session_children_native_dc34e60f533faa8e(flat_handle *_swig
 }
 
 
-intgo _wrap_FLAT_BEAMS_SLOTS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_BEAMS_SLOTS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9680,7 +11184,7 @@ intgo _wrap_FLAT_BEAMS_SLOTS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_BEAMS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_BEAMS_BEAMS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9692,7 +11196,7 @@ intgo _wrap_FLAT_BEAMS_BEAMS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVELS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_BEAMS_LEVELS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9704,7 +11208,7 @@ intgo _wrap_FLAT_BEAMS_LEVELS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PARENTS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_BEAMS_PARENTS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9716,7 +11220,7 @@ intgo _wrap_FLAT_BEAMS_PARENTS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_CODES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_BEAMS_CODES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9728,7 +11232,7 @@ intgo _wrap_FLAT_BEAMS_CODES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_SCORES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_BEAMS_SCORES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9740,7 +11244,7 @@ intgo _wrap_FLAT_BEAMS_SCORES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_STATES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_BEAMS_STATES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9752,7 +11256,7 @@ intgo _wrap_FLAT_BEAMS_STATES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LIVE_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_BEAMS_LIVE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9764,7 +11268,7 @@ intgo _wrap_FLAT_BEAMS_LIVE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ACTIVE_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_BEAMS_ACTIVE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9776,7 +11280,7 @@ intgo _wrap_FLAT_BEAMS_ACTIVE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVEL_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_BEAMS_LEVEL_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9788,7 +11292,7 @@ intgo _wrap_FLAT_BEAMS_LEVEL_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ERRORS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_BEAMS_ERRORS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9800,7 +11304,7 @@ intgo _wrap_FLAT_BEAMS_ERRORS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9812,7 +11316,7 @@ intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PERTURBED_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_BEAMS_PERTURBED_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9824,7 +11328,7 @@ intgo _wrap_FLAT_BEAMS_PERTURBED_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9836,7 +11340,7 @@ intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9848,7 +11352,7 @@ intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_BEAMS_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -9860,7 +11364,7 @@ intgo _wrap_FLAT_BEAMS_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-void _wrap_flat_session_get_beams_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_beams_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -9881,7 +11385,7 @@ void _wrap_flat_session_get_beams_native_dc34e60f533faa8e(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_fetch_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_session_fetch_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   int64_t arg3 ;
@@ -9904,7 +11408,7 @@ void _wrap_flat_session_fetch_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_get_items_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, _gostring_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16) {
+void _wrap_flat_session_get_items_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, _gostring_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -9979,7 +11483,7 @@ void _wrap_flat_session_get_items_native_dc34e60f533faa8e(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_stop_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_session_stop_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -10004,7 +11508,7 @@ void _wrap_flat_session_stop_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_STATS_STEPS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_STATS_STEPS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10016,7 +11520,7 @@ intgo _wrap_FLAT_STATS_STEPS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_READ_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_STATS_ROWS_READ_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10028,7 +11532,7 @@ intgo _wrap_FLAT_STATS_ROWS_READ_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10040,7 +11544,7 @@ intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_BAD_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_STATS_ROWS_BAD_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10052,7 +11556,7 @@ intgo _wrap_FLAT_STATS_ROWS_BAD_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10064,7 +11568,7 @@ intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10076,7 +11580,7 @@ intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_STATS_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_STATS_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10088,7 +11592,7 @@ intgo _wrap_FLAT_STATS_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-void _wrap_flat_session_get_stats_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_stats_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -10109,7 +11613,7 @@ void _wrap_flat_session_get_stats_native_dc34e60f533faa8e(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_COUNTERS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_COUNTERS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10121,7 +11625,7 @@ intgo _wrap_FLAT_COUNTERS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10133,7 +11637,7 @@ intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_dc34e60f533faa8e() {
 }
 
 
-long long _wrap_flat_session_get_counters_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_session_get_counters_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -10162,7 +11666,7 @@ long long _wrap_flat_session_get_counters_native_dc34e60f533faa8e(flat_handle *_
 }
 
 
-flat_handle *_wrap_flat_constraint_set_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_constraint_set_create_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i64 arg3 ;
@@ -10209,7 +11713,7 @@ flat_handle *_wrap_flat_constraint_set_create_native_dc34e60f533faa8e(flat_handl
 }
 
 
-void _wrap_flat_constraint_set_prefixes_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_prefixes_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i32 arg3 ;
@@ -10251,7 +11755,7 @@ void _wrap_flat_constraint_set_prefixes_native_dc34e60f533faa8e(flat_handle *_sw
 }
 
 
-void _wrap_flat_constraint_set_advance_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_advance_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -10296,7 +11800,7 @@ void _wrap_flat_constraint_set_advance_native_dc34e60f533faa8e(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_mask_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_constraint_set_mask_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -10342,7 +11846,7 @@ void _wrap_flat_constraint_set_mask_native_dc34e60f533faa8e(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_bitmask_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_constraint_set_bitmask_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -10379,7 +11883,7 @@ void _wrap_flat_constraint_set_bitmask_native_dc34e60f533faa8e(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_topk_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_constraint_set_topk_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -10444,7 +11948,7 @@ void _wrap_flat_constraint_set_topk_native_dc34e60f533faa8e(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_sample_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
+void _wrap_flat_constraint_set_sample_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -10542,7 +12046,7 @@ void _wrap_flat_constraint_set_sample_native_dc34e60f533faa8e(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_disc_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_disc_create_native_7d9de88fb9623ede(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -10577,7 +12081,7 @@ flat_handle *_wrap_flat_disc_create_native_dc34e60f533faa8e(flat_handle *_swig_g
 }
 
 
-long long _wrap_flat_disc_next_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_disc_next_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -10601,7 +12105,7 @@ long long _wrap_flat_disc_next_native_dc34e60f533faa8e(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_disc_add_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+void _wrap_flat_disc_add_native_7d9de88fb9623ede(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i64 arg3 ;
@@ -10639,7 +12143,7 @@ void _wrap_flat_disc_add_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long l
 }
 
 
-void _wrap_flat_disc_get_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_disc_get_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -10690,7 +12194,7 @@ void _wrap_flat_disc_get_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _gosli
 }
 
 
-intgo _wrap_FLAT_EVENT_END_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_EVENT_END_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10702,7 +12206,7 @@ intgo _wrap_FLAT_EVENT_END_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_EVENT_DONE_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_EVENT_DONE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10714,7 +12218,7 @@ intgo _wrap_FLAT_EVENT_DONE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_EVENT_ADJUST_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_EVENT_ADJUST_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10726,7 +12230,7 @@ intgo _wrap_FLAT_EVENT_ADJUST_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RESULT_TAG_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RESULT_TAG_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10738,7 +12242,7 @@ intgo _wrap_FLAT_RESULT_TAG_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RESULT_NUMBER_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RESULT_NUMBER_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10750,7 +12254,7 @@ intgo _wrap_FLAT_RESULT_NUMBER_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RESULT_STATUS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RESULT_STATUS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10762,7 +12266,7 @@ intgo _wrap_FLAT_RESULT_STATUS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RESULT_REQUEST_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RESULT_REQUEST_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10774,7 +12278,7 @@ intgo _wrap_FLAT_RESULT_REQUEST_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RESULT_LIVE_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RESULT_LIVE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10786,7 +12290,7 @@ intgo _wrap_FLAT_RESULT_LIVE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RESULT_LEVELS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RESULT_LEVELS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10798,7 +12302,7 @@ intgo _wrap_FLAT_RESULT_LEVELS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RESULT_QUEUED_US_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RESULT_QUEUED_US_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10810,7 +12314,7 @@ intgo _wrap_FLAT_RESULT_QUEUED_US_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RESULT_RUN_US_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RESULT_RUN_US_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10822,7 +12326,7 @@ intgo _wrap_FLAT_RESULT_RUN_US_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RESULT_BATCH_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RESULT_BATCH_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10834,7 +12338,7 @@ intgo _wrap_FLAT_RESULT_BATCH_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RESULT_ROUNDS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RESULT_ROUNDS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10846,7 +12350,7 @@ intgo _wrap_FLAT_RESULT_ROUNDS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10858,7 +12362,7 @@ intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10870,7 +12374,7 @@ intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RESULT_DRAFT_US_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RESULT_DRAFT_US_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10882,7 +12386,7 @@ intgo _wrap_FLAT_RESULT_DRAFT_US_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RESULT_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RESULT_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10894,7 +12398,7 @@ intgo _wrap_FLAT_RESULT_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_TAG_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ADJUST_TAG_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10906,7 +12410,7 @@ intgo _wrap_FLAT_ADJUST_TAG_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_NUMBER_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ADJUST_NUMBER_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10918,7 +12422,7 @@ intgo _wrap_FLAT_ADJUST_NUMBER_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_REQUEST_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ADJUST_REQUEST_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10930,7 +12434,7 @@ intgo _wrap_FLAT_ADJUST_REQUEST_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_LEVEL_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ADJUST_LEVEL_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10942,7 +12446,7 @@ intgo _wrap_FLAT_ADJUST_LEVEL_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_LOGITS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ADJUST_LOGITS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10954,7 +12458,7 @@ intgo _wrap_FLAT_ADJUST_LOGITS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_ROWS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ADJUST_ROWS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10966,7 +12470,7 @@ intgo _wrap_FLAT_ADJUST_ROWS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_COLUMNS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ADJUST_COLUMNS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10978,7 +12482,7 @@ intgo _wrap_FLAT_ADJUST_COLUMNS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -10990,7 +12494,7 @@ intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_PREFIXES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ADJUST_PREFIXES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11002,7 +12506,7 @@ intgo _wrap_FLAT_ADJUST_PREFIXES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_OFFSET_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ADJUST_OFFSET_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11014,7 +12518,7 @@ intgo _wrap_FLAT_ADJUST_OFFSET_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_MAP_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ADJUST_MAP_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11026,7 +12530,7 @@ intgo _wrap_FLAT_ADJUST_MAP_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_MAP_CODES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ADJUST_MAP_CODES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11038,7 +12542,7 @@ intgo _wrap_FLAT_ADJUST_MAP_CODES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_END_COLUMN_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ADJUST_END_COLUMN_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11050,7 +12554,7 @@ intgo _wrap_FLAT_ADJUST_END_COLUMN_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_ADJUST_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11062,7 +12566,7 @@ intgo _wrap_FLAT_ADJUST_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_EVENT_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_EVENT_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11074,7 +12578,7 @@ intgo _wrap_FLAT_EVENT_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_flat_events_next_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+intgo _wrap_flat_events_next_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -11098,7 +12602,7 @@ intgo _wrap_flat_events_next_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _g
 }
 
 
-void _wrap_flat_adjust_answer_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_adjust_answer_native_7d9de88fb9623ede(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -11118,7 +12622,7 @@ void _wrap_flat_adjust_answer_native_dc34e60f533faa8e(flat_handle *_swig_go_0, l
 }
 
 
-void _wrap_flat_result_take_native_dc34e60f533faa8e(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_result_take_native_7d9de88fb9623ede(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   int64_t arg1 ;
   flat_out_i32 arg2 ;
   flat_out_f32 arg3 ;
@@ -11147,7 +12651,7 @@ void _wrap_flat_result_take_native_dc34e60f533faa8e(long long _swig_go_0, _gosli
 }
 
 
-flat_handle *_wrap_flat_model_open_native_dc34e60f533faa8e(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6) {
+flat_handle *_wrap_flat_model_open_native_7d9de88fb9623ede(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6) {
   char *arg1 = (char *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -11186,7 +12690,7 @@ flat_handle *_wrap_flat_model_open_native_dc34e60f533faa8e(_gostring_ _swig_go_0
 }
 
 
-intgo _wrap_FLAT_MODEL_LAYERS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_MODEL_LAYERS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11198,7 +12702,7 @@ intgo _wrap_FLAT_MODEL_LAYERS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11210,7 +12714,7 @@ intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HIDDEN_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_MODEL_HIDDEN_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11222,7 +12726,7 @@ intgo _wrap_FLAT_MODEL_HIDDEN_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HEADS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_MODEL_HEADS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11234,7 +12738,7 @@ intgo _wrap_FLAT_MODEL_HEADS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_MODEL_KV_HEADS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_MODEL_KV_HEADS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11246,7 +12750,7 @@ intgo _wrap_FLAT_MODEL_KV_HEADS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HEAD_DIM_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_MODEL_HEAD_DIM_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11258,7 +12762,7 @@ intgo _wrap_FLAT_MODEL_HEAD_DIM_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_MODEL_WEIGHTS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_MODEL_WEIGHTS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11270,7 +12774,7 @@ intgo _wrap_FLAT_MODEL_WEIGHTS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_MODEL_VOCABULARY_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_MODEL_VOCABULARY_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11282,7 +12786,7 @@ intgo _wrap_FLAT_MODEL_VOCABULARY_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11294,7 +12798,7 @@ intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_MODEL_PARAMETERS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_MODEL_PARAMETERS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11306,7 +12810,7 @@ intgo _wrap_FLAT_MODEL_PARAMETERS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11318,7 +12822,7 @@ intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_MODEL_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_MODEL_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11330,7 +12834,7 @@ intgo _wrap_FLAT_MODEL_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11342,7 +12846,7 @@ intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_dc34e60f533faa8e() {
 }
 
 
-void _wrap_flat_model_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_model_get_info_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -11368,7 +12872,7 @@ void _wrap_flat_model_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0, 
 }
 
 
-intgo _wrap_FLAT_RUNNER_BEAMS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_BEAMS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11380,7 +12884,7 @@ intgo _wrap_FLAT_RUNNER_BEAMS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11392,7 +12896,7 @@ intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STRATEGY_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STRATEGY_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11404,7 +12908,7 @@ intgo _wrap_FLAT_RUNNER_STRATEGY_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11416,7 +12920,7 @@ intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11428,7 +12932,7 @@ intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11440,7 +12944,7 @@ intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_LANES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_LANES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11452,7 +12956,7 @@ intgo _wrap_FLAT_RUNNER_LANES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11464,7 +12968,7 @@ intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11476,7 +12980,7 @@ intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11488,7 +12992,7 @@ intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_WAIT_US_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_WAIT_US_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11500,7 +13004,7 @@ intgo _wrap_FLAT_RUNNER_WAIT_US_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_ADJUST_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_ADJUST_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11512,7 +13016,7 @@ intgo _wrap_FLAT_RUNNER_ADJUST_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_SPECULATE_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_SPECULATE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11524,7 +13028,7 @@ intgo _wrap_FLAT_RUNNER_SPECULATE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11536,7 +13040,7 @@ intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11548,7 +13052,7 @@ intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MODE_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_MODE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11560,7 +13064,7 @@ intgo _wrap_FLAT_RUNNER_MODE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_TOP_K_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_TOP_K_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11572,7 +13076,7 @@ intgo _wrap_FLAT_RUNNER_TOP_K_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11584,7 +13088,7 @@ intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_LISTED_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_MAX_LISTED_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11596,7 +13100,7 @@ intgo _wrap_FLAT_RUNNER_MAX_LISTED_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11608,7 +13112,7 @@ intgo _wrap_FLAT_RUNNER_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-flat_handle *_wrap_flat_runner_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, flat_handle *_swig_go_4, _goslice_ _swig_go_5, float _swig_go_6, float _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14) {
+flat_handle *_wrap_flat_runner_create_native_7d9de88fb9623ede(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, flat_handle *_swig_go_4, _goslice_ _swig_go_5, float _swig_go_6, float _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -11681,7 +13185,7 @@ flat_handle *_wrap_flat_runner_create_native_dc34e60f533faa8e(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_runner_events_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_runner_events_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -11702,7 +13206,7 @@ flat_handle *_wrap_flat_runner_events_native_dc34e60f533faa8e(flat_handle *_swig
 }
 
 
-void _wrap_flat_runner_run_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_runner_run_native_7d9de88fb9623ede(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -11751,7 +13255,7 @@ void _wrap_flat_runner_run_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long
 }
 
 
-long long _wrap_flat_runner_submit_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
+long long _wrap_flat_runner_submit_native_7d9de88fb9623ede(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -11798,7 +13302,7 @@ long long _wrap_flat_runner_submit_native_dc34e60f533faa8e(flat_handle *_swig_go
 }
 
 
-void _wrap_flat_runner_cancel_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_runner_cancel_native_7d9de88fb9623ede(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -11816,7 +13320,7 @@ void _wrap_flat_runner_cancel_native_dc34e60f533faa8e(flat_handle *_swig_go_0, l
 }
 
 
-intgo _wrap_flat_runner_drain_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+intgo _wrap_flat_runner_drain_native_7d9de88fb9623ede(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -11837,7 +13341,7 @@ intgo _wrap_flat_runner_drain_native_dc34e60f533faa8e(flat_handle *_swig_go_0, l
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_LANES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_LANES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11849,7 +13353,7 @@ intgo _wrap_FLAT_RUNNER_STATS_LANES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11861,7 +13365,7 @@ intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11873,7 +13377,7 @@ intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11885,7 +13389,7 @@ intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11897,7 +13401,7 @@ intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11909,7 +13413,7 @@ intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11921,7 +13425,7 @@ intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11933,7 +13437,7 @@ intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11945,7 +13449,7 @@ intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11957,7 +13461,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11969,7 +13473,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11981,7 +13485,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -11993,7 +13497,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12005,7 +13509,7 @@ intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12017,7 +13521,7 @@ intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12029,7 +13533,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12041,7 +13545,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12053,7 +13557,7 @@ intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12065,7 +13569,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_NODES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_NODES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12077,7 +13581,7 @@ intgo _wrap_FLAT_RUNNER_STATS_NODES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12089,7 +13593,7 @@ intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12101,7 +13605,7 @@ intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12113,7 +13617,7 @@ intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12125,7 +13629,7 @@ intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12137,7 +13641,7 @@ intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-void _wrap_flat_runner_get_stats_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_runner_get_stats_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -12158,7 +13662,7 @@ void _wrap_flat_runner_get_stats_native_dc34e60f533faa8e(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_runner_close_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_runner_close_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -12174,7 +13678,7 @@ void _wrap_flat_runner_close_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_DRAFT_LEVELS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_DRAFT_LEVELS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12186,7 +13690,7 @@ intgo _wrap_FLAT_DRAFT_LEVELS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_HIDDEN_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_DRAFT_HIDDEN_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12198,7 +13702,7 @@ intgo _wrap_FLAT_DRAFT_HIDDEN_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_EMBEDDING_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_DRAFT_EMBEDDING_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12210,7 +13714,7 @@ intgo _wrap_FLAT_DRAFT_EMBEDDING_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_INPUT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_DRAFT_INPUT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12222,7 +13726,7 @@ intgo _wrap_FLAT_DRAFT_INPUT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_TRANSITION_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_DRAFT_TRANSITION_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12234,7 +13738,7 @@ intgo _wrap_FLAT_DRAFT_TRANSITION_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DTYPE_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_DRAFT_DTYPE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12246,7 +13750,7 @@ intgo _wrap_FLAT_DRAFT_DTYPE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12258,7 +13762,7 @@ intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_PARAMETERS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_DRAFT_PARAMETERS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12270,7 +13774,7 @@ intgo _wrap_FLAT_DRAFT_PARAMETERS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12282,7 +13786,7 @@ intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12294,7 +13798,7 @@ intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_DRAFT_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12306,7 +13810,7 @@ intgo _wrap_FLAT_DRAFT_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_LISTS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_DRAFT_LISTS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12318,7 +13822,7 @@ intgo _wrap_FLAT_DRAFT_LISTS_native_dc34e60f533faa8e() {
 }
 
 
-flat_handle *_wrap_flat_draft_head_open_native_dc34e60f533faa8e(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_draft_head_open_native_7d9de88fb9623ede(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
   char *arg1 = (char *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -12342,7 +13846,7 @@ flat_handle *_wrap_flat_draft_head_open_native_dc34e60f533faa8e(_gostring_ _swig
 }
 
 
-long long _wrap_flat_draft_head_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_draft_head_get_info_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i32 arg3 ;
@@ -12376,7 +13880,7 @@ long long _wrap_flat_draft_head_get_info_native_dc34e60f533faa8e(flat_handle *_s
 }
 
 
-void _wrap_flat_draft_head_write_native_dc34e60f533faa8e(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_draft_head_write_native_7d9de88fb9623ede(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7) {
   char *arg1 = (char *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i32 arg3 ;
@@ -12424,7 +13928,7 @@ void _wrap_flat_draft_head_write_native_dc34e60f533faa8e(_gostring_ _swig_go_0, 
 }
 
 
-flat_handle *_wrap_flat_draft_decoder_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, intgo _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_draft_decoder_create_native_7d9de88fb9623ede(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, intgo _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -12469,7 +13973,7 @@ flat_handle *_wrap_flat_draft_decoder_create_native_dc34e60f533faa8e(flat_handle
 }
 
 
-void _wrap_flat_draft_decoder_run_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_draft_decoder_run_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_memory arg2 ;
   int64_t arg3 ;
@@ -12544,7 +14048,7 @@ void _wrap_flat_draft_decoder_run_native_dc34e60f533faa8e(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_DRAFT_START_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_DRAFT_START_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12556,7 +14060,7 @@ intgo _wrap_FLAT_DRAFT_START_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DECODE_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_DRAFT_DECODE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12568,7 +14072,7 @@ intgo _wrap_FLAT_DRAFT_DECODE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_RUN_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_DRAFT_RUN_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12580,7 +14084,7 @@ intgo _wrap_FLAT_DRAFT_RUN_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_LIVE_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_DRAFTS_LIVE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12592,7 +14096,7 @@ intgo _wrap_FLAT_DRAFTS_LIVE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_ERRORS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_DRAFTS_ERRORS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12604,7 +14108,7 @@ intgo _wrap_FLAT_DRAFTS_ERRORS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_SIDS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_DRAFTS_SIDS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12616,7 +14120,7 @@ intgo _wrap_FLAT_DRAFTS_SIDS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_SCORES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_DRAFTS_SCORES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12628,7 +14132,7 @@ intgo _wrap_FLAT_DRAFTS_SCORES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_ORDINALS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_DRAFTS_ORDINALS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12640,7 +14144,7 @@ intgo _wrap_FLAT_DRAFTS_ORDINALS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_DRAFTS_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12652,7 +14156,7 @@ intgo _wrap_FLAT_DRAFTS_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-void _wrap_flat_draft_decoder_enqueue_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, intgo _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_draft_decoder_enqueue_native_7d9de88fb9623ede(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, intgo _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_memory arg3 ;
@@ -12711,7 +14215,7 @@ void _wrap_flat_draft_decoder_enqueue_native_dc34e60f533faa8e(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_output_layer_create_native_dc34e60f533faa8e(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, float _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_output_layer_create_native_7d9de88fb9623ede(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, float _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_memory arg1 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -12755,7 +14259,7 @@ flat_handle *_wrap_flat_output_layer_create_native_dc34e60f533faa8e(_goslice_ _s
 }
 
 
-flat_handle *_wrap_flat_hidden_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_hidden_create_native_7d9de88fb9623ede(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -12784,7 +14288,7 @@ flat_handle *_wrap_flat_hidden_create_native_dc34e60f533faa8e(flat_handle *_swig
 }
 
 
-void _wrap_flat_hidden_step_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, long long _swig_go_17, _goslice_ _swig_go_18) {
+void _wrap_flat_hidden_step_native_7d9de88fb9623ede(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, long long _swig_go_17, _goslice_ _swig_go_18) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_in_i32 arg3 ;
@@ -12848,7 +14352,7 @@ void _wrap_flat_hidden_step_native_dc34e60f533faa8e(flat_handle *_swig_go_0, int
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12860,7 +14364,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12872,7 +14376,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12884,7 +14388,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12896,7 +14400,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12908,7 +14412,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12920,7 +14424,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12932,7 +14436,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12944,7 +14448,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -12956,7 +14460,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-void _wrap_flat_hidden_get_stats_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_hidden_get_stats_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_f32 arg3 ;
@@ -12982,7 +14486,7 @@ void _wrap_flat_hidden_get_stats_native_dc34e60f533faa8e(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_speculation_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_speculation_create_native_7d9de88fb9623ede(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -13015,7 +14519,7 @@ flat_handle *_wrap_flat_speculation_create_native_dc34e60f533faa8e(flat_handle *
 }
 
 
-long long _wrap_flat_speculation_begin_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_speculation_begin_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -13041,7 +14545,7 @@ long long _wrap_flat_speculation_begin_native_dc34e60f533faa8e(flat_handle *_swi
 }
 
 
-intgo _wrap_FLAT_TREE_DEPTH_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_TREE_DEPTH_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13053,7 +14557,7 @@ intgo _wrap_FLAT_TREE_DEPTH_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_TREE_SLOT_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_TREE_SLOT_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13065,7 +14569,7 @@ intgo _wrap_FLAT_TREE_SLOT_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_TREE_NODES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_TREE_NODES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13077,7 +14581,7 @@ intgo _wrap_FLAT_TREE_NODES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13089,7 +14593,7 @@ intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13101,7 +14605,7 @@ intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_TREE_SLOTS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_TREE_SLOTS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13113,7 +14617,7 @@ intgo _wrap_FLAT_TREE_SLOTS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13125,7 +14629,7 @@ intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_TREE_TOKENS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_TREE_TOKENS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13137,7 +14641,7 @@ intgo _wrap_FLAT_TREE_TOKENS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_TREE_CODES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_TREE_CODES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13149,7 +14653,7 @@ intgo _wrap_FLAT_TREE_CODES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_TREE_POSITIONS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_TREE_POSITIONS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13161,7 +14665,7 @@ intgo _wrap_FLAT_TREE_POSITIONS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_TREE_PARENTS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_TREE_PARENTS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13173,7 +14677,7 @@ intgo _wrap_FLAT_TREE_PARENTS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_TREE_PLACES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_TREE_PLACES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13185,7 +14689,7 @@ intgo _wrap_FLAT_TREE_PLACES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_TREE_ANCESTORS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_TREE_ANCESTORS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13197,7 +14701,7 @@ intgo _wrap_FLAT_TREE_ANCESTORS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13209,7 +14713,7 @@ intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_NODES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_TREE_DRAFT_NODES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13221,7 +14725,7 @@ intgo _wrap_FLAT_TREE_DRAFT_NODES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_TREE_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_TREE_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13233,7 +14737,7 @@ intgo _wrap_FLAT_TREE_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-void _wrap_flat_speculation_get_tree_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_speculation_get_tree_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -13254,7 +14758,7 @@ void _wrap_flat_speculation_get_tree_native_dc34e60f533faa8e(flat_handle *_swig_
 }
 
 
-void _wrap_flat_speculation_add_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_speculation_add_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -13270,7 +14774,7 @@ void _wrap_flat_speculation_add_native_dc34e60f533faa8e(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_speculation_get_mask_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_speculation_get_mask_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   int64_t arg3 ;
@@ -13293,7 +14797,7 @@ void _wrap_flat_speculation_get_mask_native_dc34e60f533faa8e(flat_handle *_swig_
 }
 
 
-void _wrap_flat_speculation_verify_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_speculation_verify_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_memory arg2 ;
   int64_t arg3 ;
@@ -13336,7 +14840,7 @@ void _wrap_flat_speculation_verify_native_dc34e60f533faa8e(flat_handle *_swig_go
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13348,7 +14852,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13360,7 +14864,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13372,7 +14876,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13384,7 +14888,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13396,7 +14900,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13408,7 +14912,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-void _wrap_flat_speculation_get_stats_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_speculation_get_stats_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -13429,7 +14933,7 @@ void _wrap_flat_speculation_get_stats_native_dc34e60f533faa8e(flat_handle *_swig
 }
 
 
-void _wrap_flat_relaxed_draw_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, float _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_relaxed_draw_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, float _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_f32 arg2 ;
   float arg3 ;
@@ -13465,7 +14969,7 @@ void _wrap_flat_relaxed_draw_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_RELAXED_LIVE_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RELAXED_LIVE_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13477,7 +14981,7 @@ intgo _wrap_FLAT_RELAXED_LIVE_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_ACCEPTED_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RELAXED_ACCEPTED_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13489,7 +14993,7 @@ intgo _wrap_FLAT_RELAXED_ACCEPTED_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_GOES_ON_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RELAXED_GOES_ON_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13501,7 +15005,7 @@ intgo _wrap_FLAT_RELAXED_GOES_ON_native_dc34e60f533faa8e() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_COUNT_native_dc34e60f533faa8e() {
+intgo _wrap_FLAT_RELAXED_COUNT_native_7d9de88fb9623ede() {
   int result;
   intgo _swig_go_result;
   
@@ -13513,7 +15017,7 @@ intgo _wrap_FLAT_RELAXED_COUNT_native_dc34e60f533faa8e() {
 }
 
 
-void _wrap_flat_relaxed_verify_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+void _wrap_flat_relaxed_verify_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_f32 arg2 ;
   flat_in_f32 arg3 ;

@@ -8,6 +8,12 @@
         session.step(model(beams.codes, beams.parents))
     items = session.items()
 
+Where items come and go while it serves, the index is that of a live catalogue:
+
+    catalog = sidbeam.Catalog.create(index, "catalogue/")
+    catalog.add(sids, ids), catalog.remove(sold), catalog.publish()
+    session = sidbeam.Session(catalog.snapshot(), beams=50)
+
 Where the library runs the model too, history tokens go in and items come out:
 
     runner = sidbeam.Runner(sidbeam.Model.open("model"), index, beams=50, vocabulary=sidbeam.Vocabulary([0, 256, 512]))
@@ -50,6 +56,7 @@ from .enums import (
     SlotError,
     Speculate,
     Strategy,
+    Sync,
     Verify,
     Weights,
 )
@@ -77,6 +84,7 @@ from .importing import ImportInfo, ImportOptions
 from .index import Index
 from .info import ConstraintInfo, IndexInfo, Plan, Section, Upload, plan_estimate
 from .item_lists import ItemRows
+from .live import Catalog, CatalogInfo, VersionInfo
 from .lookups import ItemLists
 from .model import Model, ModelInfo
 from .recommendations import Recommendation
@@ -114,6 +122,8 @@ __all__ = [
     "Beams",
     "Builder",
     "Cancelled",
+    "Catalog",
+    "CatalogInfo",
     "Collision",
     "Collisions",
     "Constraint",
@@ -184,10 +194,12 @@ __all__ = [
     "StaticArrays",
     "Stats",
     "Strategy",
+    "Sync",
     "TopK",
     "Unsupported",
     "Upload",
     "Verify",
+    "VersionInfo",
     "Vocabulary",
     "Weights",
     "WrongType",

@@ -144,10 +144,13 @@ def _capsule(data: Any) -> Any:
     raise WrongType(f"data is {type(data).__name__}, expected an object with __arrow_c_stream__ or __arrow_c_array__")
 
 
-def add(builder: Any, data: Any, columns: Columns) -> int:
+def add(
+    owner: Any, data: Any, columns: Columns, call: Callable[..., Any] = _native.flat_builder_add_arrow
+) -> int:
+    """Adds the pairs of a table to a builder, or to what the native function is of; returns their number."""
     names, attributes = columns.native(), columns.native_attributes()  # what is wrong with them must not cost a stream
     capsule = _capsule(data)
-    return int(_native.flat_builder_add_arrow(builder, _native.stream_address(capsule), *names, *attributes))
+    return int(call(owner, _native.stream_address(capsule), *names, *attributes))
 
 
 def inspect_arrow(

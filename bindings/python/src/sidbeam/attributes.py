@@ -6,7 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
@@ -36,9 +36,10 @@ class Column:
     lists: Optional[np.ndarray] = None
     codes: Optional[np.ndarray] = None
 
-    def set(self, builder: Any, count: int) -> None:
+    def put(self, call: Callable[..., None], to: Any, count: int) -> None:
+        """Gives the values to what a native function of :data:`_native` puts them into."""
         arrays = (self.valid, self.integers, self.numbers, self.bools, self.text, self.offsets, self.lists)
-        _native.flat_builder_set_attribute(builder, self.name, count, *arrays, self.codes)
+        call(to, self.name, count, *arrays, self.codes)
 
 
 def columns_of(given: Any, count: int, known: Mapping[str, AttributeType]) -> list[Column]:

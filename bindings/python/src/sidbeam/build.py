@@ -15,7 +15,6 @@ from . import _native, arrow, attributes as columns, catalogue
 from .arrays import vector
 from .checks import flag, function, integer, path_bytes
 from .enums import AttributeType, Collisions, IdType, Kind, KindLike, Phase, kinds_of, member
-from .errors import InvalidArgument
 from .handle import Handle
 from .info import Plan, plan_from
 from .runtime import Runtime, runtime_or_default
@@ -29,12 +28,10 @@ class Watched(Handle):
 
     __slots__ = ("_runtime",)
     _runtime: Runtime
-    _set_cancel: Callable[[Any, int], None]
-    _get_progress: Callable[[Any, np.ndarray], None]
 
     def cancel(self) -> None:
         """Ends the running call, or else the next one, from any thread: it raises :class:`Cancelled`."""
-        self._set_cancel(self._handle, 1)
+        _native.flat_cancel(self._handle, 1)
 
     def _run(self, call: Callable[[], Any], progress: Optional[Progress]) -> Any:
         """Runs a call. It takes a thread of its own if Ctrl-C or progress must be heard meanwhile: the main thread
@@ -52,7 +49,7 @@ class Watched(Handle):
         try:
             return call()
         finally:  # the cancellation ended this call, or came too late; it must not end the next one
-            self._set_cancel(self._handle, 0)
+            _native.flat_cancel(self._handle, 0)
 
     def _run_beside(self, call: Callable[[], Any], progress: Optional[Progress]) -> Any:
         outcome: list[Any] = [None, None]
@@ -65,7 +62,7 @@ class Watched(Handle):
             except BaseException as error:  # handed to the caller below
                 outcome[1] = error
             with ending:
-                self._set_cancel(self._handle, 0)
+                _native.flat_cancel(self._handle, 0)
                 done.set()
 
         threading.Thread(target=work, name="sidbeam build", daemon=True).start()
@@ -86,7 +83,7 @@ class Watched(Handle):
 
     def _report(self, progress: Progress) -> None:
         now = np.zeros(3, np.int64)
-        self._get_progress(self._handle, now)
+        _native.flat_get_progress(self._handle, now)
         progress(Phase(int(now[0])), int(now[1]), int(now[2]))
 
 
@@ -101,8 +98,6 @@ class Build(Watched):
 
     __slots__ = ("_levels", "_codes", "_id_type", "_variable", "_attributes")
     _attributes: dict[str, AttributeType]  # of which values were given, or which were declared
-    _set_cancel = staticmethod(_native.flat_builder_cancel)
-    _get_progress = staticmethod(_native.flat_builder_get_progress)
 
     def __init__(
         self,
@@ -117,6 +112,7 @@ class Build(Watched):
         codebook: Optional[str] = None,
         hash_seed: int = 0,
         allow_attribute_loss: bool = False,
+        keep_priorities: bool = False,
         runtime: Optional[Runtime] = None,
     ) -> None:
         self._runtime = runtime_or_default(runtime)
@@ -138,6 +134,7 @@ class Build(Watched):
             codebook,
             _signed(hash_seed),
             flag(allow_attribute_loss, "allow_attribute_loss"),
+            flag(keep_priorities, "keep_priorities"),
         )
 
     def declare_attribute(self, name: str, type: Union[AttributeType, str]) -> None:
@@ -172,28 +169,18 @@ class Build(Watched):
 
         Raises :class:`InvalidArgument` with pair, level and value; then nothing of this call has been added.
         """
-        codes, sizes = catalogue.sids_of(sids, lengths, variable=self._variable)
-        count = len(codes)
-        ids = None if ids is None else catalogue.column(ids, "ids")
-        if count and codes.shape[1] > self._levels:
-            raise InvalidArgument(f"sids have {codes.shape[1]} codes, expected at most {self._levels}")
-        if count and codes.shape[1] < self._levels:
-            if sizes is None:
-                sizes = np.full(count, codes.shape[1], np.int32)
-            codes = np.ascontiguousarray(np.pad(codes, ((0, 0), (0, self._levels - codes.shape[1]))))
-        ranks = None if priorities is None else catalogue.numbers_of(priorities, np.int64, "priorities")
-        self._check_lengths(count, ids, sizes, ranks)
-        given = columns.columns_of(attributes, count, self._attributes)
+        shape = catalogue.Shape(self._levels, self._variable, self._id_type)
+        pairs = catalogue.pairs_of(shape, sids, ids, lengths, priorities)
+        given = columns.columns_of(attributes, pairs.count, self._attributes)
         for column in given:
             self.declare_attribute(column.name, column.type)
-        if ids is not None and self._id_type == IdType.STRING:
-            text, offsets = catalogue.named_ids(ids)
-            _native.flat_builder_add_named(self._handle, codes, self._levels, sizes, count, text, offsets, ranks)
+        first = (self._handle, pairs.codes, self._levels, pairs.lengths, pairs.count)
+        if pairs.names is not None:
+            _native.flat_builder_add_named(*first, *pairs.names, pairs.priorities)
         else:
-            numbers = catalogue.integer_ids(ids, self._id_type)
-            _native.flat_builder_add(self._handle, codes, self._levels, sizes, count, numbers, ranks)
+            _native.flat_builder_add(*first, pairs.ids, pairs.priorities)
         for column in given:
-            column.set(self._handle, count)
+            column.put(_native.flat_builder_set_attribute, self._handle, pairs.count)
 
     def add_arrow(
         self,
@@ -220,11 +207,6 @@ class Build(Watched):
         Raises :class:`InvalidArgument` with column, row and value; then nothing of this call has been added.
         """
         return arrow.add(self._handle, data, arrow.Columns(sid, levels, item, priority, attributes))
-
-    def _check_lengths(self, count: int, ids: Any, lengths: Any, priorities: Any) -> None:
-        for name, array in (("ids", ids), ("lengths", lengths), ("priorities", priorities)):
-            if array is not None and len(array) != count:
-                raise InvalidArgument(f"{name} has {len(array)} entries, expected {count}, one per SID")
 
     def set_metadata(self, key: str, value: str) -> None:
         """Keeps a text in the file; a key that is given again replaces the text."""

@@ -25,6 +25,8 @@ class Builder(Build):
     - ``allow_attribute_loss``: :meth:`write` replaces a file even if its owner, mode, access list (ACL) or extended
       attributes cannot be kept; the attributes that are left grant nobody more than the old file did. Otherwise it
       raises :class:`IOFailure`.
+    - ``keep_priorities``: the index keeps the priorities, for :meth:`Index.item_priorities`. They take nothing where
+      all are equal, and otherwise 2, 4 or 8 bytes an item row, as few as their range allows.
 
     The same pairs and options give the same bytes, whatever their order and the number of threads.
     """

@@ -5,6 +5,7 @@ Only NumPy is imported: a table is recognised by its methods. SPDX-License-Ident
 
 from __future__ import annotations
 
+import dataclasses
 from itertools import chain
 from typing import Any, Mapping, NoReturn, Optional, Sequence, Union
 
@@ -17,6 +18,27 @@ from .errors import InvalidArgument, WrongType
 
 Sids = tuple[np.ndarray, Optional[np.ndarray]]
 Rows = Union[Sequence[Any], np.ndarray]
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """Of the pairs that a builder, or a live catalogue, takes."""
+
+    levels: int
+    variable: bool
+    id_type: IdType
+
+
+@dataclasses.dataclass(frozen=True)
+class Pairs:
+    """Pairs as the native layer takes them; ids are in one of the two ways, or missing."""
+
+    count: int
+    codes: np.ndarray  #: [count, levels]
+    lengths: Optional[np.ndarray]
+    ids: Optional[np.ndarray]
+    names: Optional[tuple[np.ndarray, np.ndarray]]  #: as of named_ids
+    priorities: Optional[np.ndarray]
 
 
 def column(value: Any, name: str) -> np.ndarray:
@@ -272,3 +294,23 @@ def named_ids(ids: Any, what: str = "ids") -> tuple[np.ndarray, np.ndarray]:
     offsets = np.zeros(len(names) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, names), np.int64, len(names)), out=offsets[1:])
     return np.frombuffer(b"".join(names), np.uint8), offsets
+
+
+def pairs_of(shape: Shape, sids: Any, ids: Any, lengths: Any, priorities: Any) -> Pairs:
+    """What :meth:`Builder.add` takes."""
+    codes, sizes = sids_of(sids, lengths, variable=shape.variable)
+    count, levels = codes.shape
+    ids = None if ids is None else column(ids, "ids")
+    if count and levels > shape.levels:
+        raise InvalidArgument(f"sids have {levels} codes, expected at most {shape.levels}")
+    if count and levels < shape.levels:
+        if sizes is None:
+            sizes = np.full(count, levels, np.int32)
+        codes = np.ascontiguousarray(np.pad(codes, ((0, 0), (0, shape.levels - levels))))
+    ranks = None if priorities is None else numbers_of(priorities, np.int64, "priorities")
+    for name, array in (("ids", ids), ("lengths", sizes), ("priorities", ranks)):
+        if array is not None and len(array) != count:
+            raise InvalidArgument(f"{name} has {len(array)} entries, expected {count}, one per SID")
+    if ids is not None and shape.id_type == IdType.STRING:
+        return Pairs(count, codes, sizes, None, named_ids(ids), ranks)
+    return Pairs(count, codes, sizes, integer_ids(ids, shape.id_type), None, ranks)

@@ -5,6 +5,8 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import datetime
+import math
 import operator
 import os
 from typing import Any, Type, TypeVar
@@ -77,6 +79,16 @@ def size_of(value: Any, name: str) -> int:
     if number >= 2**31:
         raise InvalidArgument(f"{name} is {number}, expected less than 2^31")
     return max(number, 0)
+
+
+def milliseconds(value: Any, name: str) -> int:
+    """Of seconds, or of a timedelta; rounded up, since 0 often means something else. None: 0."""
+    seconds = value.total_seconds() if isinstance(value, datetime.timedelta) else 0 if value is None else value
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float, np.integer, np.floating)):
+        raise WrongType(f"{name} is {kind_of(value)}, expected seconds or a timedelta")
+    if not 0 <= seconds < 2**40:
+        raise InvalidArgument(f"{name} is {shown(value)}, expected seconds, 0 or more")
+    return math.ceil(seconds * 1000)
 
 
 def path_bytes(path: Any, name: str = "path") -> bytes:

@@ -79,7 +79,8 @@ class Collisions(enum.IntEnum):
 
 
 class Phase(enum.IntEnum):
-    """Phases of a build, and of reading a catalogue file before it."""
+    """Phases of a build, of reading a catalogue file before it, and of a compaction, which begins with gathering pairs
+    and ends with writing."""
 
     SORT = _native.SIDBEAM_PHASE_SORT
     SCAN = _native.SIDBEAM_PHASE_SCAN
@@ -88,6 +89,8 @@ class Phase(enum.IntEnum):
     SYNC = _native.SIDBEAM_PHASE_SYNC
     SURVEY = _native.SIDBEAM_PHASE_SURVEY
     READ = _native.SIDBEAM_PHASE_READ
+    GATHER = _native.SIDBEAM_PHASE_GATHER
+    WRITE = _native.SIDBEAM_PHASE_WRITE
 
 
 class Quotes(enum.IntEnum):
@@ -113,6 +116,15 @@ class Verify(enum.IntEnum):
     HEADER = _native.SIDBEAM_VERIFY_HEADER
     CHECKSUMS = _native.SIDBEAM_VERIFY_CHECKSUMS
     FULL = _native.SIDBEAM_VERIFY_FULL
+
+
+class Sync(enum.IntEnum):
+    """When a live catalogue forces to the disk what was published: before publish returns, by the first publish after
+    an interval, or when the host says so."""
+
+    PUBLISH = _native.SIDBEAM_SYNC_PUBLISH
+    INTERVAL = _native.SIDBEAM_SYNC_INTERVAL
+    HOST = _native.SIDBEAM_SYNC_HOST
 
 
 class DType(enum.IntEnum):

@@ -10,9 +10,9 @@ import numpy as np
 
 from . import _native, catalogue
 from .arrays import is_one
-from .checks import flag
+from .checks import flag, kind_of
 from .enums import IdType
-from .errors import InvalidArgument, Unsupported
+from .errors import InvalidArgument, Unsupported, WrongType
 from .handle import Handle
 from .item_lists import ItemRows, native_list
 from .lookups import Lookups
@@ -96,6 +96,17 @@ class Filter(Handle):
         unknown = np.zeros(1, np.int64)
         handle = _native.flat_filter_update(self._handle, *items, wanted.astype(np.uint8), unknown)
         return Filter._wrap(handle, self._id_type, int(unknown[0]))
+
+    def on(self, index: Lookups) -> Filter:
+        """The same filter on another version of a live catalogue, or on another :class:`Index`.
+
+        What was made of a text or of attributes is asked of that index's items. A set of items or rows has the same
+        rows where both are versions on one base, or that base, and none that came later; otherwise it raises
+        :class:`InvalidArgument`.
+        """
+        if not isinstance(index, Lookups):
+            raise WrongType(f"index is {kind_of(index)}, expected an Index")
+        return Filter._wrap(_native.flat_filter_on(self._handle, index._handle), self._id_type, self.unknown)
 
     def __len__(self) -> int:
         return self.info.items

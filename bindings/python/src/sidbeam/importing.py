@@ -104,8 +104,6 @@ class Import(Watched):
     """A file that has been surveyed."""
 
     __slots__ = ()
-    _set_cancel = staticmethod(_native.flat_import_cancel)
-    _get_progress = staticmethod(_native.flat_import_get_progress)
 
     def __init__(
         self,
@@ -177,7 +175,16 @@ class Import(Watched):
         self._run(lambda: _native.flat_import_add_to(self._handle, build._handle), progress)
 
 
-BUILDER_OPTIONS = ("kinds", "collisions", "codebook", "hash_seed", "threads", "memory_limit", "allow_attribute_loss")
+BUILDER_OPTIONS = (
+    "kinds",
+    "collisions",
+    "codebook",
+    "hash_seed",
+    "threads",
+    "memory_limit",
+    "allow_attribute_loss",
+    "keep_priorities",
+)
 
 
 def options_of(named: dict[str, Any], others: tuple[str, ...] = ()) -> tuple[ImportOptions, dict[str, Any]]:

@@ -50,9 +50,9 @@ def _bytes_of(data: Any) -> memoryview:
 class Index(Lookups):
     """A catalogue, ready to be decoded against. Immutable: any number of threads may share it.
 
-    Made by :meth:`open`, :meth:`from_buffer`, :meth:`build` or :meth:`Builder.finish`. Sessions and constraint sets
-    hold what they need of it, so it may be closed before them. Ordinals number the SIDs in order; item rows number the
-    items by ordinal. An index of a file is pickled by its path.
+    Made by :meth:`open`, :meth:`from_buffer`, :meth:`build`, :meth:`Builder.finish` or :meth:`Catalog.snapshot`.
+    Sessions and constraint sets hold what they need of it, so it may be closed before them. Ordinals number the SIDs in
+    order; item rows number the items by ordinal. An index of a file is pickled by its path.
     """
 
     __slots__ = ("_constraint", "_opened")
@@ -148,6 +148,7 @@ class Index(Lookups):
         threads: int = 0,
         memory_limit: int = 0,
         allow_attribute_loss: bool = False,
+        keep_priorities: bool = False,
         progress: Optional[Progress] = None,
         runtime: Optional[Runtime] = None,
     ) -> Index:
@@ -194,6 +195,7 @@ class Index(Lookups):
             codebook=codebook,
             hash_seed=hash_seed,
             allow_attribute_loss=allow_attribute_loss,
+            keep_priorities=keep_priorities,
             runtime=runtime,
         ) as builder:
             if table:
@@ -393,7 +395,8 @@ class Index(Lookups):
         info = self.info
         names = "|".join(str(kind.name).lower() for kind in Kind if kind in info.kinds)
         path = "" if self._opened is None else f", {self._opened[0]!r}"
-        return f"{info.sids} SIDs of {info.levels} codes, {info.items} items, {names}{path}"
+        version = f", version {info.version} of {info.live_items} live items" if info.version else ""
+        return f"{info.sids} SIDs of {info.levels} codes, {info.items} items, {names}{version}{path}"
 
     def _repr_html_(self) -> str:
         if self.closed:

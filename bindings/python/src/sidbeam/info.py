@@ -36,6 +36,9 @@ class IndexInfo:
     max_children: tuple[int, ...]
     nodes: tuple[int, ...]
     verified: Verify  #: depth to which it was found sound; FULL after a builder's finish, HEADER after a peek
+    version: int  #: of a live catalogue, whose ``sids`` and ``items`` count those that have gone too; otherwise 0
+    generation: int
+    live_items: int  #: of a version, those that have not gone; otherwise ``items``
     fingerprint: str
 
 
@@ -90,7 +93,7 @@ class Upload:
     bytes: int
 
 
-def _fields(cls: Any, prefix: str, numbers: np.ndarray, levels: int) -> dict[str, Any]:
+def fields_from(cls: Any, prefix: str, numbers: np.ndarray, levels: int) -> dict[str, Any]:
     """Fields by their places in the native layer: `sids` stands at FLAT_INFO_SIDS."""
     values: dict[str, Any] = {}
     for field in dataclasses.fields(cls):
@@ -112,7 +115,7 @@ def info_from(numbers: np.ndarray, fingerprint: bytearray) -> IndexInfo:
 
 
 def _values(cls: Any, prefix: str, numbers: np.ndarray, levels: int, fingerprint: bytearray) -> dict[str, Any]:
-    values = _fields(cls, prefix, numbers, levels)
+    values = fields_from(cls, prefix, numbers, levels)
     values["variable_length"] = bool(values["variable_length"])
     values["kinds"] = Kind(values["kinds"])
     values["fingerprint"] = fingerprint.decode("ascii").rstrip("\0")
@@ -147,7 +150,7 @@ def sections_from(count: int, get_section: Callable[..., None], handle: Any) -> 
 def plan_from(handle: Any, levels: int) -> Plan:
     numbers = np.zeros(_native.FLAT_PLAN_COUNT, np.int64)
     _native.flat_plan_get_info(handle, numbers)
-    values = _fields(Plan, "FLAT_PLAN", numbers, levels)
+    values = fields_from(Plan, "FLAT_PLAN", numbers, levels)
     values["exact"] = bool(values["exact"])
     count = int(numbers[_native.FLAT_PLAN_SECTION_COUNT])
     return Plan(sections=sections_from(count, _native.flat_plan_get_section, handle), **values)
@@ -160,13 +163,15 @@ def plan_estimate(
     variable_length: bool = False,
     id_type: Union[IdType, str] = IdType.I64,
     kinds: KindLike = Kind.TRIE,
+    keep_priorities: bool = False,
 ) -> Plan:
     """Sizes expected for `sids` distinct SIDs drawn uniformly, one item each, without building anything.
 
-    ``codes``: codes per level. Raises :class:`InvalidArgument` where there are more SIDs than the codes allow.
+    ``codes``: codes per level. Priorities that are kept count as of 8 bytes. Raises :class:`InvalidArgument` where
+    there are more SIDs than the codes allow.
     """
     levels = vector(codes, np.int32, "codes")
     handle = _native.flat_plan_estimate(
-        levels, bool(variable_length), member(IdType, id_type), int(kinds_of(kinds)), sids
+        levels, bool(variable_length), member(IdType, id_type), int(kinds_of(kinds)), bool(keep_priorities), sids
     )
     return plan_from(handle, len(levels))

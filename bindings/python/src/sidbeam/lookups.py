@@ -133,6 +133,16 @@ class Lookups(Handle):
         names = [text[end - size : end].decode("utf-8", "replace") for end, size in zip(ends, sizes.tolist())]
         return np.array(names, dtype=object)
 
+    def item_priorities(self, item_rows: Any) -> np.ndarray:
+        """The priorities ``[n]`` of item rows, of which those of a SID have the highest first.
+
+        Raises :class:`MissingSection` where the index was built without ``keep_priorities``.
+        """
+        wanted = vector(item_rows, np.int64, "item_rows")
+        priorities = np.empty(len(wanted), np.int64)
+        _native.flat_index_item_priorities(self._handle, wanted, priorities)
+        return priorities
+
     def find_item(self, item: Union[int, str, bytes], from_item_row: int = 0) -> int:
         """The first item row at or after `from_item_row` with this id; -1: none. One pass over the ids: for tools.
         An id that no id of this index can equal, by its type or sign, is :class:`InvalidArgument`."""

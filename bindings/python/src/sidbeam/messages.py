@@ -28,6 +28,9 @@ _RENAMED = {
     "words_per_row": "words",
     "draw_stride": "the number of columns of draws",
     "cap_attribute": "cap_by",
+    "sync_interval_ms": "sync_interval",
+    "keep_ms": "keep_age",
+    "wait_ms": "wait",
 }
 
 #: What an array of rows is called here.
@@ -39,6 +42,7 @@ _FAMILIES = {
     "COLLISIONS": "Collisions",
     "RESIDENCY": "Residency",
     "VERIFY": "Verify",
+    "SYNC": "Sync",
 }
 
 
@@ -140,7 +144,7 @@ _RULES: tuple[tuple[re.Pattern[str], _Replacement], ...] = tuple(
         (r"\bSIDBEAM_([A-Z]+)_\*", lambda match: f"a member of sidbeam.{_FAMILIES.get(match[1], 'enums')}"),
         (
             r"\bSIDBEAM_(?:KIND|MODE|NORMALIZE|STRATEGY|ID|COLLISIONS|RESIDENCY|VERIFY|DEVICE|WEIGHTS|HIDDEN|SPECULATE"
-            r"|DRAFT_VERIFY|DRAFT_INPUT|DRAFT_TRANSITION|DTYPE|LOG|ROWS|TERM|FILTER|ATTRIBUTE)_(\w+)",
+            r"|DRAFT_VERIFY|DRAFT_INPUT|DRAFT_TRANSITION|DTYPE|LOG|ROWS|TERM|FILTER|ATTRIBUTE|SYNC)_(\w+)",
             lambda match: f'"{match[1].lower()}"',
         ),
         (r"\bSIDBEAM_(?!CATALOGUES|CUDA_|RUNNER_CUDA_)([A-Z0-9_]+)", lambda match: f'"{match[1].lower()}"'),

@@ -31,7 +31,9 @@ enum {
   SIDBEAM_PHASE_SCAN = 1,
   SIDBEAM_PHASE_EMIT = 2,
   SIDBEAM_PHASE_CHECKSUM = 3,
-  SIDBEAM_PHASE_SYNC = 4
+  SIDBEAM_PHASE_SYNC = 4,
+  SIDBEAM_PHASE_GATHER = 5, /* of a compaction (catalog.h): pairs that have been read */
+  SIDBEAM_PHASE_WRITE = 6   /* of a compaction: bytes that have been written */
 };
 
 typedef struct sidbeam_builder_config {
@@ -61,11 +63,16 @@ typedef struct sidbeam_builder_config {
   /* 0: a file is not replaced if its owner, mode, access list (ACL) or an extended attribute could not be kept;
    * 1: it is replaced all the same, and the attributes that are left grant nobody more than the old file did. */
   int32_t allow_attribute_loss;
+  int32_t unused; /* padding of the first version; never read */
+  /* 1: the file keeps the priorities, by item row (sidbeam_index_item_priority), so that the same index can be made of
+   * it again; 0: it keeps the order alone. They take nothing where all are equal, and otherwise 2, 4 or 8 bytes an item
+   * row, as few as their range allows. */
+  int32_t keep_priorities;
 } sidbeam_builder_config;
 #define SIDBEAM_BUILDER_CONFIG_INIT                                                                                   \
   {                                                                                                                   \
     (uint32_t)sizeof(sidbeam_builder_config), 0, NULL, 0, SIDBEAM_ID_I64, SIDBEAM_KIND_TRIE, SIDBEAM_COLLISIONS_KEEP, \
-        0, 0, NULL, NULL, NULL, 0, 0                                                                                  \
+        0, 0, NULL, NULL, NULL, 0, 0, 0, 0                                                                            \
   }
 
 /* Sizes of an index that has not been built; sidbeam_plan_get_section() gives its sections. */
@@ -146,9 +153,9 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_set_metadata(
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_plan(
     sidbeam_builder* builder, sidbeam_plan** out, sidbeam_error* err);
 /* Expected sizes for `sids` distinct SIDs drawn uniformly, one item each, without building anything. With variable
- * length, all count as of full length. peak_bytes assumes that ids come with the pairs and that prefixes spread evenly;
- * it leaves out attributes and the bytes of string ids. Errors: INVALID_ARGUMENT (config, or more SIDs than the codes
- * allow). */
+ * length, all count as of full length; priorities that are kept, as of 8 bytes. peak_bytes assumes that ids come with
+ * the pairs and that prefixes spread evenly; it leaves out attributes and the bytes of string ids. Errors:
+ * INVALID_ARGUMENT (config, or more SIDs than the codes allow). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_estimate(
     const sidbeam_builder_config* config, int64_t sids, sidbeam_plan** out, sidbeam_error* err);
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_get_info(

@@ -68,11 +68,15 @@ typedef struct sidbeam_index_info {
   int32_t verified;
   char attribute_digest[33]; /* XXH3-128 of the attributes' names, types and values; zeros where there are none */
   int64_t attribute_count;   /* columns of values by item row; see sidbeam_index_get_attribute() */
+  /* Of a version of a live catalogue (catalog.h), whose sids and items count those that have gone too; its fingerprint
+   * is of its base's, of what was added and of what is live; max_children, nodes, collisions and max_items_per_sid are
+   * at most what they say; file_bytes is 0, and its sections are its base's. Otherwise 0, 0 and items. */
+  int64_t version, generation, live_items;
 } sidbeam_index_info;
 #define SIDBEAM_INDEX_INFO_INIT                                                                                     \
   {                                                                                                                 \
     (uint32_t)sizeof(sidbeam_index_info), 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0, \
-        {0}, 0                                                                                                      \
+        {0}, 0, 0, 0, 0                                                                                             \
   }
 
 typedef struct sidbeam_section_info {
@@ -124,13 +128,14 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_metadata(
 SIDBEAM_API const char* sidbeam_index_codebook(const sidbeam_index* index);
 
 /* The bytes of the index's file, wherever they came from: what a builder wrote, or would have written. *data is at a
- * multiple of 64 and valid until the index goes; sidbeam_index_open_memory() opens it, or a copy at such an address. */
+ * multiple of 64 and valid until the index goes; sidbeam_index_open_memory() opens it, or a copy at such an address.
+ * Errors: UNSUPPORTED (a version of a live catalogue has none: sidbeam_catalog_compact() makes a base of it). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_bytes(
     const sidbeam_index* index, const void** data, int64_t* bytes, sidbeam_error* err);
 /* Writes these bytes to `path`, with the care of sidbeam_builder_write(): beside it, synced, renamed; the owner, mode,
  * access list and extended attributes of an old file are kept, or the call fails. The path may be that of the file
  * which is mapped. What is damaged is written as it is: `verified` of the info says how far that was looked at.
- * Errors: IO_ERROR (with path and reason), OUT_OF_MEMORY. */
+ * Errors: UNSUPPORTED (as above), IO_ERROR (with path and reason), OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_write(
     const sidbeam_index* index, const char* path, sidbeam_error* err);
 
@@ -141,14 +146,15 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_sid(
 /* The ordinal of a whole SID, or -1 where there is no such SID. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_find_sid(
     const sidbeam_index* index, const int32_t* codes, int32_t length, int64_t* ordinal, sidbeam_error* err);
-/* The ordinals [*lo, *hi) of the SIDs that begin with a prefix of 0 .. levels codes; *lo = *hi where there are none. */
+/* The ordinals [*lo, *hi) of the SIDs that begin with a prefix of 0 .. levels codes; *lo = *hi where there are none.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (a version of a live catalogue with added items: they are no range). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_ordinals(
     const sidbeam_index* index, const int32_t* prefix, int32_t length, int64_t* lo, int64_t* hi, sidbeam_error* err);
 /* The codes that may follow a prefix of fewer than `levels` codes, rising. *count is their number; the first `capacity`
  * are written to codes (may be NULL with capacity 0). *end is 1 where the prefix is itself a SID, otherwise 0. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_children(const sidbeam_index* index, const int32_t* prefix,
     int32_t length, int64_t capacity, int32_t* codes, int64_t* count, int32_t* end, sidbeam_error* err);
-/* The item rows [*lo, *hi) of an ordinal. */
+/* The item rows [*lo, *hi) of an ordinal. Errors: as above; sidbeam_index_items() lists them in any index. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_rows(
     const sidbeam_index* index, int64_t ordinal, int64_t* lo, int64_t* hi, sidbeam_error* err);
 /* The item rows of `count` ordinals in their order, say of a runner's result; -1 has none. They are what
@@ -165,6 +171,11 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_ordinal(
  * not NUL-terminated, of *bytes bytes, valid until the index goes, and *id -1. name and bytes may be NULL. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_id(
     const sidbeam_index* index, int64_t item_row, int64_t* id, const char** name, int64_t* bytes, sidbeam_error* err);
+/* The priority of an item row, of which the rows of a SID have the highest first. Where identical pairs were merged it
+ * is the highest of theirs. (Those of pairs that were added to a live catalogue are always known.) Errors:
+ * MISSING_SECTION (the index was built without keep_priorities), INVALID_ARGUMENT. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_priority(
+    const sidbeam_index* index, int64_t item_row, int64_t* priority, sidbeam_error* err);
 /* The first item row >= from_item_row with this id, or -1. With string ids pass name, of `bytes` bytes, which is not
  * NULL even where it is empty; with integer ids pass id, and NULL as name. An id of the other type is INVALID_ARGUMENT.
  * This is one pass over the ids: for tools, not for requests. */
@@ -203,8 +214,9 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_find_attribute(
     const sidbeam_index* index, const char* name, int64_t* attribute, sidbeam_error* err);
 /* Values of item rows [item_row, item_row + count). valid [count], which may be NULL, gets 1, or 0 where a row is null,
  * and its value is then 0, its list empty. Of I64 and BOOL the values themselves; of STRING codes: the number of the
- * row's string in the attribute's dictionary, where the strings are sorted by bytes. In a damaged index a code may be
- * of no string. Errors: INVALID_ARGUMENT (an attribute of another type, rows that are not there). */
+ * row's string in the attribute's dictionary, where the strings are sorted by bytes (of a version of a live catalogue
+ * those of its base, and behind them what came since, sorted too). In a damaged index a code may be of no string.
+ * Errors: INVALID_ARGUMENT (an attribute of another type, rows that are not there). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_attribute_integers(const sidbeam_index* index,
     int64_t attribute, int64_t item_row, int64_t count, int64_t* values, uint8_t* valid, sidbeam_error* err);
 /* The same of F32. */

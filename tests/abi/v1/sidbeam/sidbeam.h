@@ -77,7 +77,7 @@
  *     which leaves the device alone (see runtime.h). The host's own allocator, log and threads must survive the fork.
  *
  * Headers, in the order of learning: base.h runtime.h builder.h arrow.h index.h filter.h constraint.h rows.h session.h
- * sampling.h disc.h states.h speculate.h; api.h for hosts that dlopen; dlpack.h for tensors.
+ * sampling.h disc.h states.h speculate.h catalog.h; api.h for hosts that dlopen; dlpack.h for tensors.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_SIDBEAM_H
 #define SIDBEAM_SIDBEAM_H
@@ -86,6 +86,7 @@
 #include "arrow.h"
 #include "base.h"
 #include "builder.h"
+#include "catalog.h"
 #include "constraint.h"
 #include "disc.h"
 #include "filter.h"

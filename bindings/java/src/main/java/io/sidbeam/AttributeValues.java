@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.sidbeam;
 
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -88,7 +87,9 @@ public final class AttributeValues {
     for (int i = 0; i < values.size(); i++) {
       made.valid[i] = (byte) (values.get(i) == null ? 0 : 1);
       if (values.get(i) != null) {
-        all.addAll(values.get(i));
+        for (String one : values.get(i)) {
+          all.add(Buffers.given(one, "a string of values[" + i + "]"));
+        }
       }
       made.lists[i + 1] = all.size();
     }
@@ -116,16 +117,8 @@ public final class AttributeValues {
   }
 
   private void put(List<String> all) {
-    byte[][] texts = new byte[all.size()][];
-    offsets = new long[texts.length + 1];
-    for (int i = 0; i < texts.length; i++) {
-      texts[i] = Buffers.given(all.get(i), "values").getBytes(StandardCharsets.UTF_8);
-      offsets[i + 1] = offsets[i] + texts[i].length;
-    }
-    java.nio.ByteBuffer joined = java.nio.ByteBuffer.allocate(Math.toIntExact(offsets[texts.length]));
-    for (byte[] one : texts) {
-      joined.put(one);
-    }
-    text = joined.array();
+    Text.Joined joined = Text.join(all, "values");
+    text = joined.bytes();
+    offsets = joined.offsets();
   }
 }

@@ -5,7 +5,6 @@ import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.nio.IntBuffer;
 import java.nio.LongBuffer;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.function.Supplier;
@@ -59,7 +58,8 @@ public final class Builder extends NativeObject {
     try {
       return Native.flat_builder_create(runtime.handle, config.codes, config.variableLength ? 1 : 0, config.idType.code,
           config.kindBits(), config.collisions.code, config.threads, config.memoryLimitBytes,
-          Text.in(config.codebook, "codebook"), config.hashSeed, config.allowAttributeLoss ? 1 : 0);
+          Text.in(config.codebook, "codebook"), config.hashSeed, config.allowAttributeLoss ? 1 : 0,
+          config.keepPriorities ? 1 : 0);
     } finally {
       Reference.reachabilityFence(runtime);
     }
@@ -152,17 +152,9 @@ public final class Builder extends NativeObject {
    * @param priorities [count] or null
    */
   public void addNamed(int[] codes, int[] lengths, List<String> names, long[] priorities) {
-    byte[][] texts = new byte[names.size()][];
-    long[] offsets = new long[texts.length + 1];
-    for (int i = 0; i < texts.length; i++) {
-      texts[i] = names.get(i).getBytes(StandardCharsets.UTF_8);
-      offsets[i + 1] = offsets[i] + texts[i].length;
-    }
-    ByteBuffer bytes = ByteBuffer.allocate(Math.toIntExact(offsets[texts.length]));
-    for (byte[] text : texts) {
-      bytes.put(text);
-    }
-    addNamedPairs(codes, lengths, rows(Buffers.given(codes, "codes").length), bytes.array(), offsets, priorities);
+    Text.Joined joined = Text.join(names, "names");
+    addNamedPairs(codes, lengths, rows(Buffers.given(codes, "codes").length), joined.bytes(), joined.offsets(),
+        priorities);
   }
 
   /**
@@ -281,7 +273,8 @@ public final class Builder extends NativeObject {
   }
 
   /**
-   * Sizes expected for SIDs drawn uniformly, one item each, without building anything.
+   * Sizes expected for SIDs drawn uniformly, one item each, without building anything. Priorities that are kept count
+   * as of 8 bytes.
    *
    * @param config of the index
    * @param sids how many distinct SIDs
@@ -289,7 +282,7 @@ public final class Builder extends NativeObject {
    */
   public static Plan estimate(BuilderConfig config, long sids) {
     long plan = Native.flat_plan_estimate(config.codes, config.variableLength ? 1 : 0, config.idType.code,
-        config.kindBits(), sids);
+        config.kindBits(), config.keepPriorities ? 1 : 0, sids);
     return Plan.take(plan, config.codes.length);
   }
 
@@ -324,7 +317,7 @@ public final class Builder extends NativeObject {
 
   private void setCancelled(int cancelled) {
     try {
-      Native.flat_builder_cancel(handle, cancelled);
+      Native.flat_cancel(handle, cancelled);
     } finally {
       Reference.reachabilityFence(this);
     }
@@ -341,8 +334,13 @@ public final class Builder extends NativeObject {
   }
 
   private void report(Progress listener) {
+    report(handle, listener);
+  }
+
+  /** Of the running call of a builder, an import or a compaction. */
+  static void report(long handle, Progress listener) {
     long[] numbers = new long[3];
-    Native.flat_builder_get_progress(handle, numbers);
+    Native.flat_get_progress(handle, numbers);
     listener.report(Phase.of(numbers[0]), numbers[1], numbers[2]);
   }
 }

@@ -18,6 +18,7 @@ public final class BuilderConfig {
   String codebook;
   long hashSeed;
   boolean allowAttributeLoss;
+  boolean keepPriorities;
 
   /**
    * SIDs of as many codes as are given here: code l is 0 .. codes[l] - 1.
@@ -41,6 +42,7 @@ public final class BuilderConfig {
     copy.codebook = codebook;
     copy.hashSeed = hashSeed;
     copy.allowAttributeLoss = allowAttributeLoss;
+    copy.keepPriorities = keepPriorities;
     return copy;
   }
 
@@ -153,6 +155,18 @@ public final class BuilderConfig {
    */
   public BuilderConfig allowAttributeLoss(boolean allow) {
     allowAttributeLoss = allow;
+    return this;
+  }
+
+  /**
+   * Whether the index keeps the priorities, for {@link Index#itemPriorities}. They take nothing where all are equal,
+   * and otherwise 2, 4 or 8 bytes an item row, as few as their range allows.
+   *
+   * @param keep false (the default): it keeps the order alone
+   * @return this
+   */
+  public BuilderConfig keepPriorities(boolean keep) {
+    keepPriorities = keep;
     return this;
   }
 

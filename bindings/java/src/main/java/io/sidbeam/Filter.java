@@ -172,6 +172,24 @@ public final class Filter extends NativeObject {
     }
   }
 
+  /**
+   * The same filter on another version of a live {@link Catalog}, or on another index. What was made of a text or of
+   * terms is asked of that index's items. A set of items or rows has the same rows where both are versions on one base,
+   * or that base, and none that came later; otherwise it fails with {@link Status#INVALID_ARGUMENT}.
+   *
+   * @param index held
+   * @return a new filter
+   */
+  public Filter on(Index index) {
+    Buffers.given(index, "index");
+    try {
+      return new Filter(Native.flat_filter_on(handle, index.handle), unknown);
+    } finally {
+      Reference.reachabilityFence(index);
+      Reference.reachabilityFence(this);
+    }
+  }
+
   /** Derives now what a search reads, on the runtime's threads, so that no request waits for it. */
   public void prepare() {
     try {

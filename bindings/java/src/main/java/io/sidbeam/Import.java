@@ -80,12 +80,10 @@ final class Import extends NativeObject {
   }
 
   private void report(Builder.Progress listener) {
-    long[] numbers = new long[3];
-    Native.flat_import_get_progress(handle, numbers);
-    listener.report(Phase.of(numbers[0]), numbers[1], numbers[2]);
+    Builder.report(handle, listener);
   }
 
   private void setCancelled(int cancelled) {
-    Native.flat_import_cancel(handle, cancelled);
+    Native.flat_cancel(handle, cancelled);
   }
 }

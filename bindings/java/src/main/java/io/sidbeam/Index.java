@@ -403,6 +403,21 @@ public final class Index extends NativeObject implements Catalogue {
   }
 
   /**
+   * The priorities of item rows, of which those of a SID have the highest first. Fails with {@link
+   * Status#MISSING_SECTION} where the index was built without {@link BuilderConfig#keepPriorities}.
+   *
+   * @param rows [count], each 0 .. items - 1
+   * @return [count]
+   */
+  public long[] itemPriorities(long... rows) {
+    return call(() -> {
+      long[] priorities = new long[rows.length];
+      Native.flat_index_item_priorities(handle, rows, priorities);
+      return priorities;
+    });
+  }
+
+  /**
    * The names of item rows of an index of string ids. Names that overlap, as only those of a damaged index do, are
    * {@link Status#CORRUPT}.
    *

@@ -28,11 +28,14 @@ import java.util.Set;
  * @param fileBytes bytes of the file
  * @param fingerprint XXH3-128 of levels, codes, SIDs and items, 32 hexadecimal digits; not of kinds or metadata
  * @param verified depth to which the index was found sound; FULL after a builder's finish, HEADER after a peek
+ * @param version of a live {@link Catalog}, whose sids and items count those that have gone too; otherwise 0
+ * @param generation of that version; otherwise 0
+ * @param liveItems of a version, item rows that have not gone; otherwise items
  */
 public record IndexInfo(int formatMajor, int formatMinor, int levels, boolean variableLength, int shortest, int longest,
     IdType idType, Set<Kind> kinds, int sectionCount, int metadataCount, int[] codes, int[] maxChildren, long[] nodes,
     long sids, long items, long mergedPairs, long collisions, long maxItemsPerSid, long fileBytes, String fingerprint,
-    Verify verified) {
+    Verify verified, long version, long generation, long liveItems) {
   static final int FINGERPRINT_BYTES = 32;
 
   static IndexInfo of(long[] n, byte[] fingerprint) {
@@ -45,7 +48,8 @@ public record IndexInfo(int formatMajor, int formatMinor, int levels, boolean va
         Arrays.copyOfRange(n, Native.FLAT_INFO_NODES, Native.FLAT_INFO_NODES + levels), n[Native.FLAT_INFO_SIDS],
         n[Native.FLAT_INFO_ITEMS],
         n[Native.FLAT_INFO_MERGED_PAIRS], n[Native.FLAT_INFO_COLLISIONS], n[Native.FLAT_INFO_MAX_ITEMS_PER_SID],
-        n[Native.FLAT_INFO_FILE_BYTES], Text.out(fingerprint), Verify.of(n[Native.FLAT_INFO_VERIFIED]));
+        n[Native.FLAT_INFO_FILE_BYTES], Text.out(fingerprint), Verify.of(n[Native.FLAT_INFO_VERIFIED]),
+        n[Native.FLAT_INFO_VERSION], n[Native.FLAT_INFO_GENERATION], n[Native.FLAT_INFO_LIVE_ITEMS]);
   }
 
   private static int[] ints(long[] numbers, int begin, int count) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.sidbeam;
 
-import java.io.ByteArrayOutputStream;
-import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 
 /**
  * Names items of an index, for filters and rules. An entry that names no item is ignored and counted, one that comes
@@ -44,13 +43,8 @@ public final class ItemList {
     if (names.length == 0) {
       return ofRows();
     }
-    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-    long[] offsets = new long[names.length + 1];
-    for (int i = 0; i < names.length; i++) {
-      bytes.writeBytes(Buffers.given(names[i], "names[" + i + "]").getBytes(StandardCharsets.UTF_8));
-      offsets[i + 1] = bytes.size();
-    }
-    return new ItemList(Native.SIDBEAM_ITEMS_BY_ID, null, bytes.toByteArray(), offsets);
+    Text.Joined joined = Text.join(Arrays.asList(names), "names");
+    return new ItemList(Native.SIDBEAM_ITEMS_BY_ID, null, joined.bytes(), joined.offsets());
   }
 
   /**

@@ -13,11 +13,12 @@ final class Messages {
   private static final Map<String, String> FAMILIES = Map.ofEntries(Map.entry("KIND", "Kind"),
       Map.entry("MODE", "Mode"), Map.entry("NORMALIZE", "Normalization"), Map.entry("STRATEGY", "Strategy"),
       Map.entry("ID", "IdType"), Map.entry("COLLISIONS", "Collisions"), Map.entry("RESIDENCY", "Residency"),
-      Map.entry("VERIFY", "Verify"), Map.entry("WEIGHTS", "Weights"), Map.entry("HIDDEN", "HiddenPath"),
-      Map.entry("SPECULATE", "Speculate"), Map.entry("QUOTES", "Quotes"), Map.entry("DTYPE", "DType"),
-      Map.entry("DRAFT_VERIFY", "DraftVerification"), Map.entry("DRAFT_INPUT", "DraftInput"),
-      Map.entry("DRAFT_TRANSITION", "DraftTransition"), Map.entry("ATTRIBUTE", "AttributeType"),
-      Map.entry("TERM", "Term.Op"), Map.entry("FILTER", "Filter"), Map.entry("ROWS", "Rows"));
+      Map.entry("VERIFY", "Verify"), Map.entry("SYNC", "Sync"), Map.entry("WEIGHTS", "Weights"),
+      Map.entry("HIDDEN", "HiddenPath"), Map.entry("SPECULATE", "Speculate"), Map.entry("QUOTES", "Quotes"),
+      Map.entry("DTYPE", "DType"), Map.entry("DRAFT_VERIFY", "DraftVerification"),
+      Map.entry("DRAFT_INPUT", "DraftInput"), Map.entry("DRAFT_TRANSITION", "DraftTransition"),
+      Map.entry("ATTRIBUTE", "AttributeType"), Map.entry("TERM", "Term.Op"), Map.entry("FILTER", "Filter"),
+      Map.entry("ROWS", "Rows"));
 
   /** Words in quotation marks and paths stay, and names of environment variables. */
   private static final Pattern C_WORDS = Pattern.compile("(?<![^ ,(])(?:NULL\\b|SIDBEAM_("

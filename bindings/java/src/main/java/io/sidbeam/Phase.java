@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.sidbeam;
 
-/** What a build, or the reading of a catalogue file before it, is doing: see {@link Builder.Progress}. */
+/** What a build, the reading of a catalogue file before it, or a compaction is doing: see {@link Builder.Progress}. */
 public enum Phase {
   /** Sorting the pairs. */
   SORT(Native.SIDBEAM_PHASE_SORT),
@@ -16,7 +16,11 @@ public enum Phase {
   /** Reading a catalogue file to learn what is in it. */
   SURVEY(Native.SIDBEAM_PHASE_SURVEY),
   /** Reading a catalogue file into a builder. */
-  READ(Native.SIDBEAM_PHASE_READ);
+  READ(Native.SIDBEAM_PHASE_READ),
+  /** Gathering the pairs of a live catalogue, before they are built. */
+  GATHER(Native.SIDBEAM_PHASE_GATHER),
+  /** Writing the base of a live catalogue, after it was built. */
+  WRITE(Native.SIDBEAM_PHASE_WRITE);
 
   final int code;
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.sidbeam;
 
+import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 
 /** Strings on their way through C: UTF-8, with a NUL at the end where they go in. */
 final class Text {
@@ -20,8 +22,25 @@ final class Text {
     return Arrays.copyOf(bytes, bytes.length + 1);
   }
 
+  static byte[] in(Path path, String name) {
+    return in(Buffers.given(path, name).toString(), name);
+  }
+
   static byte[] in(Path path) {
-    return in(Buffers.given(path, "path").toString(), "path");
+    return in(path, "path");
+  }
+
+  /** Texts one after the other: text i is bytes[offsets[i] .. offsets[i + 1]). */
+  record Joined(byte[] bytes, long[] offsets) {}
+
+  static Joined join(List<String> texts, String name) {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    long[] offsets = new long[texts.size() + 1];
+    for (int i = 0; i < texts.size(); i++) {
+      bytes.writeBytes(Buffers.given(texts.get(i), name + "[" + i + "]").getBytes(StandardCharsets.UTF_8));
+      offsets[i + 1] = bytes.size();
+    }
+    return new Joined(bytes.toByteArray(), offsets);
   }
 
   static String out(byte[] bytes) {

@@ -8,6 +8,10 @@
  * is a complete program. Where the library runs the model too, a {@link io.sidbeam.Runner} over a
  * {@link io.sidbeam.Model} takes the tokens of a history and gives the items.
  *
+ * <p>Where items come and go while the index serves, it is that of a live {@link io.sidbeam.Catalog}: {@code
+ * catalog.add(pairs)}, {@code catalog.remove(items)}, {@code catalog.publish()}, then a session over {@code
+ * catalog.snapshot()}.
+ *
  * <p>Failures are {@link io.sidbeam.SidbeamException}s, with a {@link io.sidbeam.Status} and a message of one line.
  * Buffers are direct and in the machine's order ({@link io.sidbeam.Buffers}); they are used in place, from position to
  * limit, and lent for the call. Everything that owns memory is {@link java.lang.AutoCloseable}: closing twice, closing

@@ -116,6 +116,27 @@ class BuilderTest {
   }
 
   @Test
+  void keepsPrioritiesOnRequest() {
+    for (boolean keep : new boolean[] {true, false}) {
+      try (Builder builder = new Builder(new BuilderConfig(4).keepPriorities(keep))) {
+        builder.add(new int[] {1, 1, 0}, null, new long[] {7, 8, 9}, new long[] {-3, Long.MAX_VALUE, Long.MIN_VALUE});
+        try (Index index = builder.finish()) {
+          index.verify(Verify.FULL);
+          assertArrayEquals(new long[] {9, 8, 7}, index.itemIds(0, 1, 2));
+          if (keep) {
+            assertArrayEquals(new long[] {Long.MIN_VALUE, Long.MAX_VALUE, -3}, index.itemPriorities(0, 1, 2));
+            refused(Status.INVALID_ARGUMENT, "expected 0..2", () -> index.itemPriorities(3));
+          } else {
+            refused(Status.MISSING_SECTION, "the index keeps no priorities", () -> index.itemPriorities(0));
+          }
+        }
+      }
+    }
+    List<Section> sections = Builder.estimate(new BuilderConfig(4, 4).keepPriorities(true), 8).sections();
+    assertEquals("item_priorities", sections.get(sections.size() - 1).kind());
+  }
+
+  @Test
   void refusesWhatIsNoCatalogue() {
     try (Builder builder = new Builder(new BuilderConfig(4, 4))) {
       refused(Status.INVALID_ARGUMENT, "codes has 3 elements, expected a multiple of the 2 levels",

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/version.h"
+
+#include <algorithm>
+
+#include "index/header.h"
+#include "index/read/find.h"
+#include "index/rules/bits.h"
+#include "index/rules/row_bits.h"
+
+namespace sidbeam {
+namespace {
+
+// The numbers of a delta's strings in base and delta together: the base's, and after them those that it lacks.
+std::vector<uint32_t> join_codes(const Dictionary& base, const Dictionary& delta) {
+  std::vector<uint32_t> codes(delta.count);
+  uint64_t at = 0, more = base.count;
+  for (uint64_t i = 0; i < delta.count; ++i) {
+    at = first_where_near(at, base.count, [&](uint64_t k) { return base[k] >= delta[i]; });
+    codes[i] = static_cast<uint32_t>(at < base.count && base[at] == delta[i] ? at : more++);
+  }
+  return codes;
+}
+
+// The attribute of a version, as its header says it, from those of its base and its delta.
+void join_shape(AttributeShape& base, uint64_t base_rows, const AttributeShape& delta, uint64_t delta_rows,
+                uint64_t more_strings) {
+  const bool has_base = base.nulls < base_rows, has_delta = delta.nulls < delta_rows;
+  base.nulls += delta.nulls;
+  base.codes += delta.codes;
+  base.strings += more_strings;
+  if (!has_delta) return;
+  base.least = has_base ? std::min(base.least, delta.least) : delta.least;
+  base.greatest = has_base ? std::max(base.greatest, delta.greatest) : delta.greatest;
+  base.least_number = has_base ? std::min(base.least_number, delta.least_number) : delta.least_number;
+  base.greatest_number = has_base ? std::max(base.greatest_number, delta.greatest_number) : delta.greatest_number;
+}
+
+// Where few rows differ from those of a version of the same rows, only what they change.
+std::unique_ptr<const FilterBits> derive_live(const sidbeam_index& index, const sidbeam_index* before) {
+  const Allocator& allocator = index.runtime->allocator;
+  const int threads = index.runtime->threads;
+  const uint64_t *live = index.live_rows(), rows = index.row_count();
+  const bool same_rows = before != nullptr && before->version != nullptr && before->version->live != nullptr &&
+                         &before->base() == &index.base() && before->version->overlay == index.version->overlay;
+  uint64_t count = 0;
+  for (uint64_t w = 0; same_rows && w < row_words(rows); ++w) count += bits_set(live[w] ^ before->live_rows()[w]);
+  if (!same_rows || count > rows / 16)
+    return std::make_unique<const FilterBits>(index.tries(), live, nullptr, threads, allocator);
+  Buffer<uint64_t> changed(allocator, static_cast<int64_t>(count));
+  int64_t at = 0;
+  for (uint64_t w = 0; w < row_words(rows); ++w)
+    for (uint64_t word = live[w] ^ before->live_rows()[w]; word != 0; word &= word - 1)
+      changed[at++] = w * 64 + bits_set((word & (0 - word)) - 1);
+  return std::make_unique<const FilterBits>(index.tries(), live, nullptr, *before->version->live, changed.data(), at,
+                                            threads, allocator);
+}
+
+// What a version's header says otherwise than its base's. Counts of nodes and greatest numbers are bounds: those of
+// base and delta together.
+void describe(sidbeam_index& index) {
+  IndexHeaderInfo& header = index.index.header;
+  const Version& version = *index.version;
+  sidbeam_index_info& info = header.info;
+  info.sids = static_cast<int64_t>(sid_count(index.index.view));
+  info.items = static_cast<int64_t>(index.row_count());
+  info.file_bytes = 0;
+  if (!version.delta) return;
+  const IndexHeaderInfo& delta = version.delta->index.header;
+  for (size_t l = 0; l < header.codes.size(); ++l) {
+    const int32_t most = header.codes[l] + (info.variable_length != 0 ? 1 : 0);
+    header.max_children[l] = std::min(most, header.max_children[l] + delta.max_children[l]);
+    header.nodes[l] += delta.nodes[l];
+  }
+  info.shortest = std::min(info.shortest, delta.info.shortest);
+  info.longest = std::max(info.longest, delta.info.longest);
+  info.collisions += delta.info.collisions;
+  info.max_items_per_sid += delta.info.max_items_per_sid;
+  for (size_t i = 0; i < header.attributes.size(); ++i)
+    join_shape(header.attributes[i], index.index.view.items, delta.attributes[i], version.delta->index.view.items,
+               version.more_strings[i].size());
+}
+
+// The base's fingerprint where nothing has come or gone.
+void set_fingerprint(sidbeam_index& index) {
+  const Version& version = *index.version;
+  if (!version.delta && version.live_bits() == nullptr) return;
+  sidbeam_index_info& info = index.index.header.info;
+  Stream128 hash(index.runtime->target);
+  hash.add(info.fingerprint, sizeof info.fingerprint);
+  if (version.delta) hash.add(version.delta->index.header.info.fingerprint, sizeof info.fingerprint);
+  if (version.live_bits() != nullptr) hash.add(version.live_bits(), row_words(index.row_count()) * sizeof(uint64_t));
+  print_hash(hash.value(), info.fingerprint);
+}
+
+}  // namespace
+
+std::unique_ptr<sidbeam_index> make_version(VersionParts parts, const sidbeam_index* before) {
+  auto index = std::make_unique<sidbeam_index>();
+  const sidbeam_index& base = *parts.base;
+  index->runtime = Ref<sidbeam_runtime>::share(base.runtime.get());
+  index->verified = base.verified.load();
+  index->index.header = base.index.header;
+  index->index.attributes = base.index.attributes;
+  index->index.view = base.index.view;
+  if (parts.overlay != nullptr) index->index.view.overlay = &parts.overlay->view();
+
+  auto version = std::make_unique<Version>();
+  version->base = std::move(parts.base);
+  version->delta = std::move(parts.delta);
+  version->overlay = std::move(parts.overlay);
+  version->live_rows = std::move(parts.live_rows);
+  version->live_items = static_cast<int64_t>(index->row_count());
+  index->version = std::move(version);
+  Version& own = *index->version;
+  for (size_t i = 0; own.delta && i < base.index.attributes.size(); ++i) {
+    const uint64_t known = base.index.attributes[i].dictionary.count;
+    const std::vector<uint32_t>& codes = own.delta_codes.emplace_back(
+        join_codes(base.index.attributes[i].dictionary, own.delta->index.attributes[i].dictionary));
+    std::vector<uint32_t>& more = own.more_strings.emplace_back();
+    for (uint32_t code = 0; code < codes.size(); ++code)
+      if (codes[code] >= known) more.push_back(code);
+  }
+  describe(*index);
+  set_fingerprint(*index);
+  const uint64_t* live = own.live_bits();
+  if (live == nullptr) return index;
+  own.live_items = static_cast<int64_t>(count_bits(live, index->row_count()));
+  own.live = derive_live(*index, before);
+  return index;
+}
+
+}  // namespace sidbeam

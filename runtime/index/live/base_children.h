@@ -1,0 +1,64 @@
+// The children of a node of the base as one list, above the tail and in it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "index/overlay.h"
+#include "index/tail.h"
+#include "index/trie.h"
+
+namespace sidbeam {
+
+struct BaseChildren {
+  uint32_t count = 0;
+  Row row;             // their edges; empty in the tail
+  int64_t dense = -1;  // the node's place among those with masks
+
+  // `node` is numbered as in a state.
+  BaseChildren(const IndexView& base, int level, uint64_t node) {
+    if (is_tail_level(base, level)) {
+      const Run run = run_of(base, level, node);
+      count = run.count > 0 ? tail_children(base, level, run, run_) : 0;
+      in_tail_ = true;
+      return;
+    }
+    const NodeRow found = node_row(base.level[level], node);
+    const UintArray& all = base.level[level].tokens;
+    row = found.row;
+    dense = found.dense;
+    count = row.count;
+    tokens_ = {static_cast<const char*>(all.data) + row.begin * static_cast<uint64_t>(all.width), all.width};
+  }
+  UintArray tokens() const { return in_tail_ ? UintArray{run_, sizeof *run_} : tokens_; }  // [count], rising
+
+ private:
+  UintArray tokens_;
+  bool in_tail_ = false;
+  uint32_t run_[kMaxRun];
+};
+
+// Fetches what BaseChildren will read of nodes[i], some way ahead and in two parts, since the second depends on the
+// first. (Always inline: gcc 12 drops calls of a function that does nothing but prefetch.)
+__attribute__((always_inline)) inline void fetch_children_ahead(const IndexView& base, int level, const uint64_t* nodes,
+                                                                int64_t i, int64_t count) {
+  constexpr int64_t kFar = 24, kNear = 12;
+  const LevelView& at = base.level[level];
+  const UintArray& first = level < base.csr_levels ? at.row_pointers : at.ordinals;
+  if (level <= base.csr_levels && i + kFar < count && nodes[i + kFar] < at.nodes)
+    __builtin_prefetch(static_cast<const char*>(first.data) + nodes[i + kFar] * static_cast<uint64_t>(first.width));
+  if (i + kNear >= count) return;
+  const UintArray& tokens = level < base.csr_levels ? at.tokens : base.tail.tokens;
+  uint64_t place = 0;
+  if (level < base.csr_levels) {
+    place = row_of(at, nodes[i + kNear]).begin;
+  } else {
+    uint64_t lo = unpack_run(nodes[i + kNear]).lo;
+    if (level == base.csr_levels) lo = nodes[i + kNear] < at.nodes ? at.ordinals[nodes[i + kNear]] : 0;
+    place = tail_entry(base, std::min(lo, base.sids - 1), level);
+  }
+  __builtin_prefetch(static_cast<const char*>(tokens.data) + place * static_cast<uint64_t>(tokens.width));
+}
+
+}  // namespace sidbeam

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/live/overlay.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "index/format.h"
+#include "index/live/base_children.h"
+#include "index/read/find.h"
+#include "index/read/state.h"
+#include "support/parallel.h"
+
+namespace sidbeam {
+
+// Joined nodes of one level.
+struct LevelJoin {
+  const IndexView& base;
+  const IndexView& delta;
+  int32_t number;
+  const uint64_t *nodes, *base_nodes;  // the delta's and the base's
+  uint64_t* next;                      // [edges of the delta] the base's node after each of theirs, or kNoNode
+
+  const LevelView& own() const { return delta.level[number]; }
+  Row own_row(int64_t k) const { return row_of(own(), nodes[k]); }
+  BaseChildren children(int64_t k) const { return BaseChildren(base, number, base_nodes[k]); }
+};
+
+namespace {
+
+// Finds where the base goes by the edges of joined node k; returns the length of its merged row.
+uint64_t follow_row(const LevelJoin& join, int64_t k) {
+  const Row row = join.own_row(k);
+  if (row.count == 0) return 0;  // the end of a SID
+  uint64_t count = join.children(k).count;
+  for (uint64_t edge = row.begin; edge < row.begin + row.count; ++edge) {
+    State state = base_state(join.base, join.number, join.base_nodes[k]);
+    const bool in_base = follow_base(join.base, state, static_cast<uint32_t>(join.own().tokens[edge]));
+    join.next[edge] = in_base ? state.node : kNoNode;
+    count += in_base ? 0 : 1;
+  }
+  return count;
+}
+
+// Writes the codes of a merged row: those of the base, and between them those that it lacks.
+template <class Token>
+void merge_row(const LevelJoin& join, int64_t k, Token* out) {
+  const Row row = join.own_row(k);
+  if (row.count == 0) return;
+  const BaseChildren children = join.children(k);
+  with_type(children.tokens(), [&](const auto* tokens) {
+    uint64_t at = 0;
+    for (uint64_t edge = row.begin; edge < row.begin + row.count; ++edge) {
+      if (join.next[edge] != kNoNode) continue;
+      const uint64_t token = join.own().tokens[edge];
+      const uint64_t after = first_where_near(at, children.count, [&](uint64_t i) { return tokens[i] > token; });
+      out = std::copy(tokens + at, tokens + after, out);
+      *out++ = static_cast<Token>(token);
+      at = after;
+    }
+    std::copy(tokens + at, tokens + children.count, out);
+  });
+}
+
+// Codes of a damaged base may be too large.
+void set_codes(const LevelView& level, const Row& row, uint64_t* mask) {
+  for (uint64_t edge = row.begin; edge < row.begin + row.count; ++edge) {
+    const uint64_t code = std::min<uint64_t>(level.tokens[edge], level.codes);
+    mask[code / 64] |= uint64_t{1} << code % 64;
+  }
+}
+
+// The mask of a dense merged row: that of the base, where it has one there too, and the codes that were added.
+void merge_mask(const LevelJoin& join, int64_t k, const LevelView& merged, uint64_t* mask) {
+  const int64_t dense = join.children(k).dense;
+  if (dense < 0) return set_codes(merged, row_of(merged, static_cast<uint64_t>(k)), mask);
+  std::copy_n(mask_of(join.base.level[join.number], dense), merged.mask_words(), mask);
+  set_codes(join.own(), join.own_row(k), mask);
+}
+
+// Calls visit(k) for each joined node of a level, on several threads.
+template <class Visit>
+void for_each_joined(const LevelJoin& join, int64_t nodes, int threads, const Visit& visit) {
+  constexpr int64_t kTaskNodes = 512;
+  parallel_for(threads, (nodes + kTaskNodes - 1) / kTaskNodes, [&](int64_t task) {
+    for (int64_t k = task * kTaskNodes; k < std::min(nodes, (task + 1) * kTaskNodes); ++k) {
+      fetch_children_ahead(join.base, join.number, join.base_nodes, k, nodes);
+      visit(k);
+    }
+  });
+}
+
+}  // namespace
+
+Overlay::Overlay(const IndexView& base, const IndexView& delta, int threads, const Allocator& allocator)
+    : base_(base),
+      delta_(delta),
+      rows_(static_cast<size_t>(delta.levels) + 1),
+      levels_(static_cast<size_t>(delta.levels) + 1),
+      base_ordinals_(allocator, static_cast<int64_t>(delta.sids)) {
+  std::fill(base_ordinals_.begin(), base_ordinals_.end(), kNoNode);
+  rows_[0].nodes = Buffer<uint64_t>::zeroed(allocator, 1);
+  rows_[0].base = Buffer<uint64_t>::zeroed(allocator, 1);
+  set_joined(0, 1, allocator);
+  for (int32_t l = 0; l < delta.levels; ++l) {
+    LevelRows& rows = rows_[static_cast<size_t>(l)];
+    const auto joined = static_cast<int64_t>(rows.nodes.size());
+    Buffer<uint64_t> next(allocator, static_cast<int64_t>(delta.level[l].edges));
+    const LevelJoin join{base, delta, l, rows.nodes.data(), rows.base.data(), next.data()};
+    Buffer<uint64_t> counts(allocator, joined);
+    for_each_joined(join, joined, threads, [&](int64_t k) { counts[k] = follow_row(join, k); });
+    merge_rows(join, counts.data(), threads, allocator);
+    join_next(l, next.data(), allocator);
+    note_leaves(l + 1);
+  }
+  for (LevelRows& rows : rows_) rows.nodes = {};
+  view_.delta = &delta_;
+  view_.level = levels_.data();
+}
+
+// Notes which of the delta's nodes at a level are joined.
+void Overlay::set_joined(int32_t number, uint64_t delta_nodes, const Allocator& allocator) {
+  LevelRows& rows = rows_[static_cast<size_t>(number)];
+  rows.joined = Buffer<uint64_t>::zeroed(allocator, static_cast<int64_t>(divide_up(delta_nodes, 64)));
+  rows.ranks = Buffer<uint32_t>(allocator, static_cast<int64_t>(divide_up(delta_nodes, kRankBits)));
+  for (const uint64_t node : rows.nodes) rows.joined[static_cast<int64_t>(node / 64)] |= uint64_t{1} << node % 64;
+  uint64_t rank = 0;
+  for (int64_t w = 0; w < rows.joined.size(); ++w) {
+    if (w % (kRankBits / 64) == 0) rows.ranks[w / (kRankBits / 64)] = static_cast<uint32_t>(rank);
+    rank += bits_set(rows.joined[w]);
+  }
+  OverlayLevel& level = levels_[static_cast<size_t>(number)];
+  level.base = rows.base.data();
+  level.joined = rows.joined.data();
+  level.ranks = rows.ranks.data();
+}
+
+// Makes the merged rows of a level, of which `counts` are the lengths.
+void Overlay::merge_rows(const LevelJoin& join, const uint64_t* counts, int threads, const Allocator& allocator) {
+  LevelRows& rows = rows_[static_cast<size_t>(join.number)];
+  LevelView& merged = levels_[static_cast<size_t>(join.number)].rows;
+  const LevelView& own = join.own();
+  const int64_t nodes = rows.nodes.size();
+  merged.codes = own.codes;
+  merged.nodes = static_cast<uint64_t>(nodes);
+  rows.dense_bits = Buffer<uint64_t>::zeroed(allocator, (nodes + 63) / 64);
+  rows.dense_ranks = Buffer<uint32_t>(allocator, (nodes + kRankBits - 1) / kRankBits);
+  merged.edges = std::accumulate(counts, counts + nodes, uint64_t{0});
+  rows.row_pointers = UintBuffer(allocator, merged.nodes + 1, uint_width(merged.edges));
+  uint64_t edges = 0;
+  for (int64_t k = 0; k < nodes; ++k) {
+    rows.row_pointers.set(static_cast<uint64_t>(k), edges);
+    edges += counts[k];
+    merged.max_children = std::max(merged.max_children, static_cast<uint32_t>(counts[k]));
+    if (k % kRankBits == 0) rows.dense_ranks[k / kRankBits] = static_cast<uint32_t>(merged.dense_nodes);
+    if (!is_dense(counts[k], own.codes)) continue;
+    rows.dense_bits[k / 64] |= uint64_t{1} << k % 64;
+    ++merged.dense_nodes;
+  }
+  rows.row_pointers.set(merged.nodes, edges);
+  rows.tokens = Buffer<uint8_t>(allocator, checked_bytes(static_cast<int64_t>(edges), own.tokens.width));
+  rows.masks = Buffer<uint64_t>::zeroed(
+      allocator, checked_bytes(static_cast<int64_t>(merged.dense_nodes), static_cast<int64_t>(own.mask_words())));
+  merged.row_pointers = rows.row_pointers.view();
+  merged.tokens = {rows.tokens.data(), own.tokens.width};
+  merged.dense_bits = rows.dense_bits.data();
+  merged.dense_ranks = rows.dense_ranks.data();
+  merged.masks = rows.masks.data();
+  for_each_joined(join, nodes, threads, [&](int64_t k) {
+    const uint64_t begin = merged.row_pointers[static_cast<uint64_t>(k)];
+    if (own.tokens.width == 2) {
+      merge_row(join, k, reinterpret_cast<uint16_t*>(rows.tokens.data()) + begin);
+    } else {
+      merge_row(join, k, reinterpret_cast<uint32_t*>(rows.tokens.data()) + begin);
+    }
+    const int64_t dense = dense_rank(merged, static_cast<uint64_t>(k));
+    if (dense >= 0) merge_mask(join, k, merged, rows.masks.data() + static_cast<uint64_t>(dense) * own.mask_words());
+  });
+}
+
+// Joins the nodes of the next level, or the ends of SIDs of full length, where both tries go.
+void Overlay::join_next(int32_t number, const uint64_t* next, const Allocator& allocator) {
+  const LevelView& own = delta_.level[number];
+  const LevelRows& from = rows_[static_cast<size_t>(number)];
+  LevelRows& to = rows_[static_cast<size_t>(number) + 1];
+  const auto each_joined_edge = [&](const auto& visit) {
+    for (const uint64_t node : from.nodes) {
+      const Row row = row_of(own, node);
+      for (uint64_t edge = row.begin; edge < row.begin + row.count; ++edge)
+        if (next[edge] != kNoNode) visit(edge);
+    }
+  };
+  int64_t count = 0;
+  each_joined_edge([&](uint64_t) { ++count; });
+  to.nodes = Buffer<uint64_t>(allocator, count);
+  to.base = Buffer<uint64_t>(allocator, count);
+  count = 0;
+  each_joined_edge([&](uint64_t edge) {
+    to.nodes[count] = edge;
+    to.base[count++] = next[edge];
+  });
+  set_joined(number + 1, own.edges, allocator);
+}
+
+// Notes the base's ordinals of SIDs that both have and that end at a level.
+void Overlay::note_leaves(int32_t number) {
+  const LevelRows& rows = rows_[static_cast<size_t>(number)];
+  const LevelView& above = delta_.level[number - 1];
+  for (int64_t k = 0; k < rows.nodes.size(); ++k) {
+    const bool ended = delta_.variable_length && above.tokens[rows.nodes[k]] == above.codes;
+    if (!ended && number < delta_.levels) continue;
+    const uint64_t ordinal = base_ordinal(delta_, {number, ended, NodeKind::kTrie, rows.nodes[k]});
+    const uint64_t in_base = base_ordinal(base_, base_state(base_, number, rows.base[k], ended));
+    if (ordinal < delta_.sids && in_base < base_.sids) base_ordinals_[static_cast<int64_t>(ordinal)] = in_base;
+  }
+}
+
+void Overlay::set_numbers(const OverlayNumbers& numbers, const Allocator& allocator) {
+  const uint64_t sids = numbers.sids - base_.sids, items = numbers.items - base_.items;
+  view_.sids = numbers.sids;
+  view_.items = numbers.items;
+  ordinals_ = UintBuffer(allocator, delta_.sids, uint_width(numbers.sids));
+  row_numbers_ = UintBuffer(allocator, delta_.items, uint_width(numbers.items));
+  delta_ordinals_ = UintBuffer(allocator, sids, uint_width(delta_.sids));
+  delta_rows_ = UintBuffer(allocator, items, uint_width(delta_.items));
+  for (uint64_t i = 0; i < delta_.sids; ++i) {
+    ordinals_.set(i, numbers.ordinals[i]);
+    if (numbers.ordinals[i] >= base_.sids) {
+      delta_ordinals_.set(numbers.ordinals[i] - base_.sids, i);
+    } else {
+      ++view_.shared;
+    }
+  }
+  for (uint64_t i = 0; i < delta_.items; ++i) {
+    row_numbers_.set(i, numbers.rows[i]);
+    delta_rows_.set(numbers.rows[i] - base_.items, i);
+  }
+  shared_ = UintBuffer(allocator, view_.shared, uint_width(base_.sids));
+  shared_delta_ = UintBuffer(allocator, view_.shared, uint_width(delta_.sids));
+  uint64_t shared = 0;
+  for (uint64_t i = 0; i < delta_.sids; ++i) {  // both tries are in the order of their SIDs
+    if (numbers.ordinals[i] >= base_.sids) continue;
+    shared_.set(shared, numbers.ordinals[i]);
+    shared_delta_.set(shared++, i);
+  }
+  base_ordinals_ = {};  // the ordinals say it
+  view_.ordinals = ordinals_.view();
+  view_.rows = row_numbers_.view();
+  view_.delta_ordinals = delta_ordinals_.view();
+  view_.delta_rows = delta_rows_.view();
+  view_.shared_ordinals = shared_.view();
+  view_.shared_delta_ordinals = shared_delta_.view();
+}
+
+int64_t Overlay::bytes() const {
+  int64_t bytes = ordinals_.bytes() + row_numbers_.bytes() + delta_ordinals_.bytes() + delta_rows_.bytes() +
+                  shared_.bytes() + shared_delta_.bytes();
+  for (const LevelRows& rows : rows_)
+    bytes += rows.nodes.bytes() + rows.base.bytes() + rows.joined.bytes() + rows.ranks.bytes() +
+             rows.row_pointers.bytes() + rows.tokens.bytes() + rows.dense_bits.bytes() + rows.masks.bytes() +
+             rows.dense_ranks.bytes();
+  return bytes;
+}
+
+}  // namespace sidbeam

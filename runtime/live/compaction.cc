@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/compaction.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "index/build/builder.h"
+#include "index/live/gather.h"
+#include "index/live/publication.h"
+#include "index/rules/bits.h"
+#include "support/error.h"
+#include "support/output_file.h"
+
+namespace sidbeam {
+namespace {
+
+constexpr int64_t kRowsAtOnce = 1 << 16, kBytesAtOnce = 1 << 22;
+
+// Reports progress, and holds a rate.
+class Pace {
+ public:
+  Pace(const sidbeam_compact_config& config, int32_t phase, int64_t total)
+      : config_(config), phase_(phase), total_(total), begin_(Clock::now()) {}
+  // So much more of the total is done, and so many bytes went by.
+  void went(int64_t more, int64_t bytes) {
+    done_ += more;
+    bytes_ += bytes;
+    report();
+    if (config_.bytes_per_second <= 0) return;
+    const std::chrono::duration<double> takes(static_cast<double>(bytes_) /
+                                              static_cast<double>(config_.bytes_per_second));
+    const auto until = begin_ + std::chrono::duration_cast<Clock::duration>(takes);
+    for (auto now = Clock::now(); now < until; now = Clock::now()) {
+      std::this_thread::sleep_for(std::min<Clock::duration>(until - now, kSlice));
+      report();
+    }
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds kSlice{100};  // a cancellation is heard so often
+
+  void report() const {
+    if (config_.progress != nullptr && config_.progress(config_.progress_context, phase_, done_, total_) != 0)
+      fail(SIDBEAM_CANCELLED, "the compaction was cancelled by its progress callback");
+  }
+
+  const sidbeam_compact_config& config_;
+  int32_t phase_;
+  int64_t total_, done_ = 0, bytes_ = 0;
+  Clock::time_point begin_;
+};
+
+sidbeam_builder_config builder_config(const sidbeam_index& base, const sidbeam_compact_config& config) {
+  const IndexHeaderInfo& header = base.index.header;
+  sidbeam_builder_config out = SIDBEAM_BUILDER_CONFIG_INIT;
+  out.levels = header.info.levels;
+  out.codes = header.codes.data();
+  out.variable_length = header.info.variable_length;
+  out.id_type = header.info.id_type;
+  out.kinds = header.info.kinds;
+  out.keep_priorities = has_priorities(base.index.priorities) ? 1 : 0;
+  out.threads = config.threads;
+  out.memory_limit_bytes = config.memory_limit_bytes;
+  out.codebook = header.codebook.c_str();
+  out.progress = config.progress;
+  out.progress_context = config.progress_context;
+  if (header.own_hash_seed) out.hash_seed = static_cast<int64_t>(base.index.view.hash.seed);
+  return out;
+}
+
+void add(Builder& builder, const GatheredPairs& gathered) {
+  const Catalogue::Pairs& pairs = gathered.pairs();
+  if (pairs.id_offsets != nullptr) {
+    builder.add_named(pairs.codes, pairs.lengths, pairs.count, pairs.id_bytes, pairs.id_offsets, pairs.priorities);
+  } else {
+    builder.add(pairs.codes, pairs.lengths, pairs.count, pairs.ids, pairs.priorities);
+  }
+  for (const sidbeam_attribute_column* column : gathered.attributes()) builder.set_attribute(*column, pairs.count);
+}
+
+// Adds the live pairs of an index, base or delta, where row i of it is row number(i) of the version.
+template <class Number>
+void add_live(Builder& builder, const Index& index, const sidbeam_index& version, const Catalogue& shape,
+              const Number& number, Pace& pace) {
+  const uint64_t* live = version.live_rows();
+  std::vector<uint64_t> some;
+  for (uint64_t row = 0; row < index.view.items; ++row) {
+    if (live == nullptr || has_bit(live, number(row))) some.push_back(row);
+    if (some.empty() || (std::ssize(some) < kRowsAtOnce && row + 1 < index.view.items)) continue;
+    add(builder, GatheredPairs({&index, shape}, some, true));
+    pace.went(std::ssize(some), std::ssize(some) * (int64_t{4} * index.view.levels + 16));
+    some.clear();
+  }
+}
+
+}  // namespace
+
+Ref<sidbeam_index> build_base(const sidbeam_index& version, const Catalogue& shape,
+                              const sidbeam_compact_config& config) {
+  const sidbeam_index& base = version.base();
+  const sidbeam_runtime& runtime = *base.runtime;
+  if (version.version->live_items == 0)
+    fail(SIDBEAM_INVALID_ARGUMENT, "no item is live, expected at least one to build an index of");
+  Builder builder(builder_config(base, config), runtime.threads, runtime.allocator, runtime.target);
+  for (const Attribute& each : base.index.attributes)
+    builder.declare_attribute(std::string(each.name).c_str(), static_cast<int32_t>(each.type));
+  for (const auto& [key, value] : base.index.header.metadata) builder.set_metadata(key.c_str(), value.c_str());
+  Pace pace(config, SIDBEAM_PHASE_GATHER, version.version->live_items);
+  add_live(
+      builder, base.index, version, shape, [](uint64_t row) { return row; }, pace);
+  if (version.delta() != nullptr) {
+    const UintArray& numbers = version.version->overlay->view().rows;
+    add_live(
+        builder, version.delta()->index, version, shape, [&](uint64_t row) { return numbers[row]; }, pace);
+  }
+  auto index = std::make_unique<sidbeam_index>();
+  index->runtime = share(base.runtime);
+  index->index = builder.finish();
+  index->verified = SIDBEAM_VERIFY_FULL;
+  return Ref<sidbeam_index>::adopt(index.release());
+}
+
+void write_base(const sidbeam_index& base, const std::string& path, const sidbeam_compact_config& config) {
+  const IndexBytes& bytes = base.index.bytes;
+  OutputFile file(path.c_str(), false);
+  file.reserve(bytes.size());
+  Pace pace(config, SIDBEAM_PHASE_WRITE, bytes.size());
+  for (int64_t done = 0; done < bytes.size(); done += kBytesAtOnce) {
+    const int64_t some = std::min(kBytesAtOnce, bytes.size() - done);
+    file.write(bytes.data() + done, some);
+    pace.went(some, some);
+  }
+  file.sync();
+  file.commit();
+}
+
+std::vector<std::vector<uint8_t>> carry_over(const Generation& from, const std::vector<uint64_t>& rows,
+                                             const uint64_t* live, Generation& to) {
+  std::vector<std::vector<uint8_t>> changes;
+  if (rows.empty()) return changes;
+  std::vector<uint64_t> all;
+  for (const uint64_t row : rows) {
+    const std::vector<uint64_t> of_item = from.store.rows_of(from.store.id_of_row(row));
+    all.insert(all.end(), of_item.begin(), of_item.end());
+  }
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  std::vector<ItemId> ids;
+  for (const uint64_t row : all) ids.push_back(from.store.id_of_row(row));
+  const IndexView& view = to.base->index.view;
+  if (to.store.remove(ids) < std::ssize(ids)) changes.push_back(write_removal(view, ids));
+  std::erase_if(all, [&](uint64_t row) { return !has_bit(live, row); });
+  for (size_t first = 0; first < all.size(); first += kRowsAtOnce) {
+    const std::span<const uint64_t> some =
+        std::span(all).subspan(first, std::min(all.size() - first, static_cast<size_t>(kRowsAtOnce)));
+    const GatheredPairs pairs({&from.base->index, from.store.pairs()}, some, true);
+    if (to.store.add(pairs.pairs(), pairs.attributes()))
+      changes.push_back(write_addition(to.base->index, pairs.pairs(), pairs.attributes()));
+  }
+  return changes;
+}
+
+}  // namespace sidbeam

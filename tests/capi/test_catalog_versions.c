@@ -1,0 +1,139 @@
+/* Versions of a live catalogue as indexes: what they say of themselves, and what they have no answer for.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "catalog_rig.h"
+
+static sidbeam_index* version_of(sidbeam_catalog* catalog, int64_t version) {
+  sidbeam_index* index = NULL;
+  CHECK_OK(sidbeam_catalog_snapshot(catalog, version, &index, &err));
+  return index;
+}
+
+/* `small` as trie and columns: 1 as it was, 2 without item 13, 3 with item 40 of a SID of its own; each taken while it
+ * was the newest. */
+enum { VERSIONS = 3 };
+static sidbeam_catalog* came_and_went(sidbeam_index* taken[VERSIONS]) {
+  sidbeam_index* base = make_index(&small, SIDBEAM_KIND_TRIE | SIDBEAM_KIND_SORTED);
+  sidbeam_catalog* catalog = NULL;
+  CHECK_OK(sidbeam_catalog_create(base, NULL, NULL, &catalog, &err));
+  sidbeam_index_release(base);
+  taken[0] = version_of(catalog, 0);
+  CHECK_OK(remove_item(catalog, 13, &err));
+  CHECK_INT(publish(catalog), 2);
+  taken[1] = version_of(catalog, 0);
+  CHECK_INT(publish_pair(catalog, "333", 40), 3);
+  taken[2] = version_of(catalog, 0);
+  return catalog;
+}
+
+static void let_go(sidbeam_catalog* catalog, sidbeam_index* const taken[VERSIONS]) {
+  for (int i = 0; i < VERSIONS; ++i) sidbeam_index_release(taken[i]);
+  sidbeam_catalog_close(catalog);
+}
+
+static sidbeam_index_info index_info(const sidbeam_index* index) {
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  CHECK_OK(sidbeam_index_get_info(index, &info, &err));
+  return info;
+}
+
+static void a_version_says_which_it_is(void) {
+  static const int64_t live[] = {6, 5, 6}, rows[] = {6, 6, 7}, sids[] = {5, 5, 6};
+  sidbeam_index* taken[VERSIONS];
+  sidbeam_catalog* catalog = came_and_went(taken);
+  char fingerprints[VERSIONS][33];
+  for (int i = 0; i < VERSIONS; ++i) {
+    const sidbeam_index_info info = index_info(taken[i]);
+    CHECK_INT(info.version, i + 1);
+    CHECK_INT(info.generation, 1);
+    CHECK_INT(info.live_items, live[i]);
+    CHECK_INT(info.items, rows[i]);
+    CHECK_INT(info.sids, sids[i]);
+    CHECK_INT(info.file_bytes, 0);
+    memcpy(fingerprints[i], info.fingerprint, sizeof fingerprints[0]);
+    for (int b = 0; b < i; ++b) CHECK(strcmp(fingerprints[i], fingerprints[b]) != 0);
+  }
+  let_go(catalog, taken);
+}
+
+/* A version that is made again, since nobody held it, has the rows of those after it too, none of them live. */
+static void an_older_version_counts_what_came_later(void) {
+  sidbeam_index* taken[VERSIONS];
+  sidbeam_catalog* catalog = came_and_went(taken);
+  for (int i = 0; i < VERSIONS; ++i) sidbeam_index_release(taken[i]);
+  taken[0] = version_of(catalog, 1);
+  taken[1] = version_of(catalog, 2);
+  taken[2] = version_of(catalog, 3);
+  for (int i = 0; i < VERSIONS; ++i) CHECK_INT(index_info(taken[i]).items, 7);
+  CHECK_INT(index_info(taken[0]).live_items, 6);
+  CHECK_TEXT(content_of(taken[0]), SMALL_CONTENT);
+  CHECK_INT(index_info(taken[1]).live_items, 5);
+  let_go(catalog, taken);
+}
+
+static void a_version_has_no_bytes(void) {
+  sidbeam_index* taken[VERSIONS];
+  sidbeam_catalog* catalog = came_and_went(taken);
+  for (int i = 0; i < VERSIONS; ++i) {
+    const char *text = "is a version of a live catalogue, which has no bytes of its own",
+               *path = temporary_path("none");
+    const void* data = NULL;
+    int64_t bytes = 0;
+    CHECK_FAILS(sidbeam_index_bytes(taken[i], &data, &bytes, &err), SIDBEAM_UNSUPPORTED, text);
+    CHECK_FAILS(sidbeam_index_write(taken[i], path, &err), SIDBEAM_UNSUPPORTED, text);
+    CHECK(data == NULL && !file_exists(path));
+  }
+  let_go(catalog, taken);
+}
+
+static void what_was_added_is_no_range(void) {
+  sidbeam_index* taken[VERSIONS];
+  sidbeam_catalog* catalog = came_and_went(taken);
+  const int32_t prefix[] = {3};
+  int64_t lo = -7, hi = -7;
+  CHECK_OK(sidbeam_index_ordinals(taken[1], prefix, 1, &lo, &hi, &err));
+  CHECK(lo == 4 && hi == 5);
+  CHECK_OK(sidbeam_index_item_rows(taken[1], 4, &lo, &hi, &err));
+  lo = hi = -7;
+  CHECK_FAILS(sidbeam_index_ordinals(taken[2], prefix, 1, &lo, &hi, &err), SIDBEAM_UNSUPPORTED,
+              "items have been added to the index's base, and the ordinals below a prefix are no range");
+  CHECK_FAILS(sidbeam_index_item_rows(taken[2], 4, &lo, &hi, &err), SIDBEAM_UNSUPPORTED,
+              "the item rows of an ordinal are no range: list them with sidbeam_index_items()");
+  CHECK(lo == -7 && hi == -7);
+  let_go(catalog, taken);
+}
+
+/* A session by columns takes what its index has in its columns, and nothing else. */
+static void only_tries_follow(void) {
+  static const char* const says[] = {
+      NULL, "config.constraint has items that have gone from its base, expected strategy trie, which follows them",
+      "config.constraint has items that were added to its base, expected strategy trie, which follows them, not "
+      "sorted"};
+  sidbeam_index* taken[VERSIONS];
+  sidbeam_catalog* catalog = came_and_went(taken);
+  sidbeam_runtime* runtime = make_runtime();
+  for (int i = 0; i < VERSIONS; ++i) {
+    sidbeam_constraint* constraint = constrain(taken[i]);
+    sidbeam_session_config config = session_config(constraint);
+    sidbeam_session *made = NULL, *by_trie = make_session(&config);
+    config.strategy = SIDBEAM_STRATEGY_SORTED;
+    if (says[i] == NULL) {
+      made = make_session(&config);
+    } else {
+      CHECK_FAILS(sidbeam_session_create(runtime, &config, &made, &err), SIDBEAM_UNSUPPORTED, says[i]);
+    }
+    sidbeam_session_destroy(made);
+    sidbeam_session_destroy(by_trie);
+    sidbeam_constraint_release(constraint);
+  }
+  sidbeam_runtime_release(runtime);
+  let_go(catalog, taken);
+}
+
+int main(void) {
+  static const test_case tests[] = {
+      TEST(a_version_says_which_it_is), TEST(an_older_version_counts_what_came_later),
+      TEST(a_version_has_no_bytes),     TEST(what_was_added_is_no_range),
+      TEST(only_tries_follow),
+  };
+  return RUN_TESTS(tests);
+}
