@@ -85,7 +85,7 @@ void add_live_create(Command catalog) {
   const auto o = std::make_shared<CreateOptions>();
   const Command command = catalog.add_subcommand("create", "Make a live catalogue of an index");
   add_folder(command, o->writer.folder);
-  const Option base = command.add_option("--base", o->base, "index file, which is checked and copied").type_name("INDEX");
+  const Option base = command.add_option("--base", o->base, "index file: checked, copied").type_name("INDEX");
   const Option input =
       command.add_option("--input", o->import.input, "instead: catalogue file, as for build").type_name("FILE");
   base.excludes(input);

@@ -1,4 +1,4 @@
-// Streams of Arrow's into builders and catalogues, and what they hold. (fuzz_arrow has every layout; here it is the calls.)
+// Streams of Arrow's into builders and catalogues, and what they hold: the calls. (Every layout is fuzz_arrow's.)
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 

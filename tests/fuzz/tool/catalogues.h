@@ -1,5 +1,5 @@
-// Catalogue files of every format that `sidbeam build` reads, ids, logits, what is asked of a model, and operations on a
-// live catalogue: the first ones, and changes to any.
+// Catalogue files of every format that `sidbeam build` reads, ids, logits, what is asked of a model, and operations on
+// a live catalogue: the first ones, and changes to any.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

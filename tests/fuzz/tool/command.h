@@ -12,9 +12,9 @@ struct Ran {
   std::string out, err;
 };
 
-// Standard input is `input`; standard output and error are caught, signals set back. Checks that the status is 0, 1 or 2; that standard error is
-// empty with 0, has one line with 1 and two with 2; that JSON is JSON; and that every line of other text is safe on a
-// terminal.
+// Standard input is `input`; standard output and error are caught, signals set back. Checks that the status is 0, 1 or
+// 2; that standard error is empty with 0, has one line with 1 and two with 2; that JSON is JSON; and that every line of
+// other text is safe on a terminal.
 Ran run_command(std::vector<std::string> arguments, const std::string& input = "");
 
 // What the program itself says there is: its commands, "catalog add" among them, and the options of one, or --help

@@ -17,7 +17,8 @@ class Sound {
 
   // An index of every kind, of three levels of four codes, and rows that one can be built of.
   std::string index, rows;
-  // The folder of a live catalogue that began with `index`: in version 2 items have come, in version 3 others have gone.
+  // The folder of a live catalogue that began with `index`: in version 2 items have come, in version 3 others have
+  // gone.
   std::string live;
   // A model of 12 tokens, whose hidden states have kModelHidden elements, and a head for it and `index`.
   std::string model, head_of_model;
