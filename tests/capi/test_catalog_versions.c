@@ -55,8 +55,8 @@ static void a_version_says_which_it_is(void) {
   let_go(catalog, taken);
 }
 
-/* A version that is made again, since nobody held it and two newer ones came, has the rows of those after it too, none of
- * them live. */
+/* A version that is made again, since nobody held it and two newer ones came, has the rows of those after it too, none
+ * of them live. */
 static void an_older_version_counts_what_came_later(void) {
   static const int64_t rows[] = {8, 8, 7}, live[] = {6, 5, 6};
   sidbeam_index* taken[VERSIONS];
