@@ -94,6 +94,7 @@ format() {
     sed -nE 's/^([^: ]+):[0-9]+:.*/\1/p' | sort -u)
   [ -z "$wrong" ] || { printf 'clang-format -i would change:\n%s\n' "$wrong"; return 1; }
   python3 tests/line_width.py
+  bash tests/fuzz/prove.sh --fit
 }
 
 release_build() {
@@ -177,7 +178,7 @@ if [ "$what" = tidy-all ]; then
   stage release "release build" release_build
   stage tidy "clang-tidy, every file" tidy
 else
-  stage format "sources are as clang-format leaves them, lines end at 120 columns" format
+  stage format "sources are as clang-format leaves them, lines end at 120 columns, the faults of proofs fit" format
   stage release "release build and all tests" release
 fi
 if [ "$what" = all ]; then

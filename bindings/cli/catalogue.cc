@@ -247,13 +247,18 @@ ImportOptions completed(ImportOptions o, const sidbeam_index* index, const sidbe
   o.text_ids = info.id_type == SIDBEAM_ID_STRING;
   std::string attributes;
   for (const std::string& part : o.attributes.empty() ? std::vector<std::string>() : split(o.attributes, ',')) {
-    const std::string name = part.substr(0, part.rfind(':'));
+    const size_t colon = part.rfind(':');
+    const std::string name = part.substr(0, colon);
     int64_t number = -1;
     call(sidbeam_index_find_attribute, index, name.c_str(), &number);
     if (number < 0) throw Failure("--attributes: '" + name + "' is no attribute of the catalogue");
     sidbeam_attribute_info attribute = SIDBEAM_ATTRIBUTE_INFO_INIT;
     call(sidbeam_index_get_attribute, index, number, &attribute);
-    attributes += (attributes.empty() ? "" : ",") + name + ":" + kAttributeTypes[attribute.type];
+    const std::string type = kAttributeTypes[attribute.type];
+    if (colon != part.npos && part.substr(colon + 1) != type)
+      throw Failure("--attributes: '" + part + "', expected type " + type + ", which '" + name +
+                    "' has in the catalogue");
+    attributes += (attributes.empty() ? "" : ",") + name + ":" + type;
   }
   o.attributes = attributes;
   return o;

@@ -21,7 +21,7 @@ Index built(const CreateOptions& o) {
   Progress progress;
   const Catalogue catalogue = load_catalogue(o.import, o.build, progress);
   sidbeam_index* index = nullptr;
-  call(sidbeam_builder_finish, catalogue.builder.get(), &index);
+  call_cancellable(sidbeam_builder_finish, catalogue.builder.get(), &index);
   return Index(index);
 }
 
@@ -29,17 +29,20 @@ Index built(const CreateOptions& o) {
 Index opened(const CreateOptions& o) {
   sidbeam_open_config config = SIDBEAM_OPEN_CONFIG_INIT;
   config.verify = SIDBEAM_VERIFY_FULL;
-  return open_index(o.base, config, o.writer.threads);
+  Index index = open_index(o.base, config, o.writer.threads);
+  if (index_info(index.get()).version > 0)
+    throw Failure("'" + o.base + "' is a version of a live catalogue, expected an index file");
+  return index;
 }
 
 Catalog make_catalog(const CreateOptions& o, sidbeam_index* base) {
-  const std::string& source = o.base.empty() ? o.import.input : o.base;
   const sidbeam_catalog_config config = writer_config(o.writer);
   sidbeam_catalog* catalog = nullptr;
   try {
-    call_about(source, sidbeam_catalog_create, base, o.writer.folder.c_str(), &config, &catalog);
+    call(sidbeam_catalog_create, base, o.writer.folder.c_str(), &config, &catalog);
   } catch (const LibraryFailure& failure) {
-    if (failure.status != SIDBEAM_MISSING_SECTION) throw;
+    if (failure.status != SIDBEAM_MISSING_SECTION) throw;  // it is about the folder, and names it
+    const std::string& source = o.base.empty() ? o.import.input : o.base;
     throw Failure("'" + source + "' was built without trie: build it with --kinds trie");
   }
   return Catalog(catalog);
@@ -48,7 +51,9 @@ Catalog make_catalog(const CreateOptions& o, sidbeam_index* base) {
 void create(const CreateOptions& o) {
   const Stopwatch watch;
   if (o.base.empty() == o.import.input.empty()) throw UsageError("expected either --base INDEX or --input FILE");
+  catch_interrupts(o.writer.folder);
   const Index base = o.base.empty() ? built(o) : opened(o);
+  throw_if_interrupted();
   const Catalog catalog = make_catalog(o, base.get());
   report_published(o.writer, catalog.get(),
                    {0, Json{{"folder", o.writer.folder}}, Table{2, {{"folder", o.writer.folder}}}}, watch.seconds());

@@ -54,11 +54,18 @@ class Script {
     if (operation.value.get(yes) || !yes)
       throw Failure(place + ": \"" + std::string(operation.key) + "\": expected true");
     if (!publishes) return call(sidbeam_catalog_discard, catalog_.get());
-    const Stopwatch watch;
-    call(sidbeam_catalog_publish, catalog_.get(), nullptr);
-    const sidbeam_catalog_info info = catalog_info(catalog_.get());
-    const sidbeam_version_info version = version_info(catalog_.get(), info.version);
-    o_.json ? print_json(version_json(version)) : print_line(version_text(version));
+    publish();
+  }
+
+  void publish() {
+    const int64_t before = catalog_info(catalog_.get()).version;
+    int64_t newest = 0;
+    call(sidbeam_catalog_publish, catalog_.get(), &newest);
+    const sidbeam_version_info version = version_info(catalog_.get(), newest);
+    if (!o_.json) return print_line(version_text(version) + (newest > before ? "" : "  as before"));
+    Json report = version_json(version);
+    report.add("new", newest > before);  // "published" is when
+    print_json(report);
   }
 
   // Each element of an array, or the value itself.
@@ -97,7 +104,8 @@ void add_live_publish(Command catalog) {
   add_folder(command, o->folder);
   add_writer_options(command, *o);
   command.footer(
-      "A JSON object a line, and a line of output for every version that is published:\n"
+      "A JSON object a line. For each that publishes there is a line of output: the new version or, where nothing was\n"
+      "changed, the one before, \"as before\" (--json: \"new\": false):\n"
       "  {\"add\": {\"item\": 17, \"sid\": [3, 1, 2], \"priority\": 5, \"price\": 9.5}}   also an array of such; "
       "fields\n"
       "      that have no other meaning are attributes of the catalogue; several SIDs are a list of lists\n"

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "commands.h"
 #include "live.h"
@@ -41,24 +42,74 @@ std::string version_text(const sidbeam_version_info& version) {
 
 namespace {
 
-void follow(const FollowOptions& o) {
-  constexpr int64_t kForever = int64_t{1} << 40;
-  const Catalog catalog = follow_catalog(o.folder);
-  int64_t shown = o.has_since ? o.since : catalog_info(catalog.get()).version;
-  const int64_t wait_ms = o.has_wait ? static_cast<int64_t>(o.wait * 1000) : kForever;
-  for (int64_t count = 0;;) {
-    const sidbeam_catalog_info info = catalog_info(catalog.get());
-    for (int64_t version = std::max(shown + 1, info.oldest_version); version <= info.version; ++version) {
-      const sidbeam_version_info each = version_info(catalog.get(), version);
-      o.json ? print_json(version_json(each)) : print_line(version_text(each));
-      shown = version;
-      if (++count == o.count) return;
-    }
-    int64_t newest = 0;
-    call_about(o.folder, sidbeam_catalog_refresh, catalog.get(), wait_ms, &newest);
-    if (newest <= shown && o.has_wait) return;
+// A catalogue that keeps all versions keeps all of their bases too. So it is opened again, now and then, while it has
+// versions of an earlier generation: that lets go of those that the writer has dropped.
+class Follower {
+ public:
+  explicit Follower(const FollowOptions& o) : o_(o) {
+    open();
+    shown_ = o.has_since ? o.since : catalog_info(catalog_.get()).version;
   }
-}
+
+  void run() {
+    constexpr int64_t kForever = int64_t{1} << 40;
+    const int64_t wait_ms = o_.has_wait ? static_cast<int64_t>(o_.wait * 1000) : kForever;
+    while (show_newer(catalog_.get())) {
+      if (is_due()) {
+        if (!open_again()) return;
+      } else if (refresh(catalog_.get(), wait_ms) <= shown_ && o_.has_wait) {
+        return;
+      }
+    }
+  }
+
+ private:
+  void open() {
+    catalog_ = follow_catalog(o_.folder);
+    opened_ = catalog_info(catalog_.get()).version;
+  }
+
+  // Whether it is to be opened again: after one version, then two, four and so on, since each time reads all logs.
+  bool is_due() {
+    const sidbeam_catalog_info info = catalog_info(catalog_.get());
+    if (version_info(catalog_.get(), info.oldest_version).generation != info.generation)
+      return info.version >= opened_ + step_;
+    step_ = 1;
+    return false;
+  }
+
+  // The old one is read once more: it has versions that the writer may have dropped by now. False at the end.
+  bool open_again() {
+    const Catalog before = std::move(catalog_);
+    open();
+    step_ *= 2;
+    refresh(before.get(), 0);
+    return show_newer(before.get());
+  }
+
+  int64_t refresh(sidbeam_catalog* catalog, int64_t wait_ms) const {
+    int64_t newest = 0;
+    call_about(o_.folder, sidbeam_catalog_refresh, catalog, wait_ms, &newest);
+    return newest;
+  }
+
+  // Prints the versions after those that were shown; false once there are as many as are wanted.
+  bool show_newer(const sidbeam_catalog* catalog) {
+    const sidbeam_catalog_info info = catalog_info(catalog);
+    for (int64_t version = std::max(shown_ + 1, info.oldest_version); version <= info.version; ++version) {
+      const sidbeam_version_info each = version_info(catalog, version);
+      o_.json ? print_json(version_json(each)) : print_line(version_text(each));
+      shown_ = version;
+      if (++count_ == o_.count) return false;
+    }
+    return true;
+  }
+
+  const FollowOptions& o_;
+  Catalog catalog_;
+  int64_t opened_ = 0, step_ = 1;  // the newest version when it was opened; versions until that is done again
+  int64_t shown_ = 0, count_ = 0;
+};
 
 }  // namespace
 
@@ -90,7 +141,7 @@ void add_live_follow(Command catalog) {
     if (!(o->wait >= 0 && o->wait <= 1e9)) throw UsageError("--wait: expected seconds, at least 0");
     o->has_since = since.given();
     o->has_wait = wait.given();
-    follow(*o);
+    Follower(*o).run();
   });
 }
 

@@ -88,6 +88,15 @@ static inline int fl_long_enough(sidbeam_error* err, const char* name, const voi
 }
 #define FLAT_NEED(err, array, need) fl_long_enough(err, #array, (array).data, (array).count, need)
 
+/* 1 if an array, where there is one, has as many elements as are expected. */
+static inline int fl_as_many(sidbeam_error* err, const char* name, const void* data, int64_t have, int64_t expected) {
+  if (err->code != 0) return 0;
+  if (data == NULL || have == expected) return 1;
+  fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "%s has %" PRId64 " elements, expected %" PRId64, name, have, expected);
+  return 0;
+}
+#define FLAT_AS_MANY(err, array, expected) fl_as_many(err, #array, (array).data, (array).count, expected)
+
 /* 1 if the array is there and long enough. */
 static inline int fl_given(sidbeam_error* err, const char* name, const void* data, int64_t have, int64_t need) {
   if (err->code == 0 && data == NULL && need > 0)

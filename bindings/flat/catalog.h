@@ -69,14 +69,15 @@ static inline flat_handle* flat_catalog_open(flat_handle* runtime, const char* f
   return fl_box_catalog(catalog, err);
 }
 
-/* Fills in all but the attributes; returns 1 if the arrays are long enough. */
+/* Fills in all but the attributes; returns 1 if the arrays are as long as `count` says. */
 static inline int fl_pairs(flat_in_i32 codes, int32_t levels, flat_in_i32 lengths, int64_t count, flat_in_i64 ids,
                            flat_in_bytes id_bytes, flat_in_i64 id_offsets, flat_in_i64 priorities, sidbeam_pairs* out,
                            sidbeam_error* err) {
-  if (!FLAT_GIVEN(err, codes, fl_product(count, levels)) || !FLAT_NEED(err, lengths, count) ||
-      !FLAT_NEED(err, ids, count) || !FLAT_NEED(err, priorities, count))
+  const int64_t size = fl_product(count, levels);
+  if (!FLAT_AS_MANY(err, codes, size) || !FLAT_GIVEN(err, codes, size) || !FLAT_AS_MANY(err, lengths, count) ||
+      !FLAT_AS_MANY(err, ids, count) || !FLAT_AS_MANY(err, priorities, count))
     return 0;
-  if (id_offsets.data != NULL && (!FLAT_NEED(err, id_offsets, fl_product(count, 1) + 1) ||
+  if (id_offsets.data != NULL && (!FLAT_AS_MANY(err, id_offsets, fl_product(count, 1) + 1) ||
                                   !FLAT_GIVEN(err, id_bytes, count > 0 ? id_offsets.data[count] : 0)))
     return 0;
   out->codes = codes.data;

@@ -185,8 +185,8 @@ func (a *Attribute) read(count int64, call func(there []byte, f *failure), valid
 	return f.done()
 }
 
-// Strings gives the distinct strings of AttributeString and AttributeStringList, sorted by bytes; codes are their
-// numbers.
+// Strings gives the distinct strings of AttributeString and AttributeStringList, sorted by bytes (of a version of a
+// live catalogue those of its base, and behind them what came since, sorted too); codes are their numbers.
 func (a *Attribute) Strings() ([]string, error) {
 	if a.Type < AttributeString {
 		return nil, nil

@@ -21,10 +21,10 @@ import (
 // A folder has one Catalog that writes it at a time, of NewCatalog or OpenCatalog, and any number that FollowCatalog
 // opens, in this process and others. Any goroutine may call; calls that change the catalogue wait for each other.
 type Catalog struct {
-	handle  *handle
-	levels  int
-	mutex   sync.Mutex
-	watched *handle // the compaction that began last
+	handle      *handle
+	levels      int
+	mutex       sync.Mutex
+	compactions []*handle // the last is that of CompactProgress
 }
 
 // CatalogConfig says how a catalogue is kept; the zero value forces each version to the disk and keeps 16.
@@ -113,7 +113,11 @@ func milliseconds(what string, d time.Duration) (int64, error) {
 	if d < 0 {
 		return 0, invalid("%s is %v, expected 0 or more", what, d)
 	}
-	return int64((d + time.Millisecond - 1) / time.Millisecond), nil
+	ms := int64(d / time.Millisecond)
+	if d%time.Millisecond > 0 {
+		ms++
+	}
+	return ms, nil
 }
 
 // Add copies pairs, to be published, and values of attributes of the base by name, one per pair; nil: none. A pair that

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -18,7 +19,7 @@ import (
 
 func TestAFolderOutlivesItsWriter(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "live")
-	catalog := newCatalog(t, folder, sidbeam.CatalogConfig{KeepAge: time.Hour})
+	catalog := newCatalog(t, folder, sidbeam.CatalogConfig{KeepAge: math.MaxInt64})
 	more := drawPairs(20, 2)
 	addPairs(t, catalog, more)
 	publish(t, catalog, 2)
@@ -129,6 +130,9 @@ func TestACompactionIsCancelled(t *testing.T) {
 	}
 	_, err = catalog.Compact(context.Background(), sidbeam.CompactConfig{})
 	fails(t, err, sidbeam.BadState, "the catalogue is being compacted already")
+	if _, _, total := catalog.CompactProgress(); total == 0 {
+		t.Error("expected the progress of the compaction that runs, got that of the one that was refused")
+	}
 	cancel()
 	err = <-outcome
 	fails(t, err, sidbeam.Cancelled, "was cancelled by its progress callback")

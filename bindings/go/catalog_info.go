@@ -120,9 +120,7 @@ type CompactConfig struct {
 func (c *Catalog) Compact(ctx context.Context, config CompactConfig) (version int64, err error) {
 	running := newHandle(native.Flat_compaction_create())
 	defer running.close()
-	c.mutex.Lock()
-	c.watched = running
-	c.mutex.Unlock()
+	c.began(running)
 	f := newFailure()
 	call := func() {
 		version = native.Flat_catalog_compact(c.handle.raw(), running.raw(), saturate(config.Threads), config.MemoryLimit,
@@ -135,14 +133,42 @@ func (c *Catalog) Compact(ctx context.Context, config CompactConfig) (version in
 	}
 	runtime.KeepAlive(running)
 	runtime.KeepAlive(c)
-	return version, f.doneIn(ctx)
+	err = f.doneIn(ctx)
+	failed, ok := err.(*Error)
+	c.ended(running, ok && failed.Code == BadState)
+	return version, err
 }
 
-// CompactProgress says how far the compaction is that began last: done of total, in units of the phase. From any
-// goroutine.
+func (c *Catalog) began(compaction *handle) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.compactions = append(c.compactions, compaction)
+}
+
+// ended forgets a compaction that was refused, and those before one that was not.
+func (c *Catalog) ended(compaction *handle, refused bool) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for i, each := range c.compactions {
+		if each == compaction && refused {
+			c.compactions = append(c.compactions[:i], c.compactions[i+1:]...)
+			return
+		}
+		if each == compaction {
+			c.compactions = c.compactions[i:]
+			return
+		}
+	}
+}
+
+// CompactProgress says how far the compaction is that began last, without those that were refused since another one
+// ran: done of total, in units of the phase. From any goroutine.
 func (c *Catalog) CompactProgress() (phase Phase, done, total int64) {
 	c.mutex.Lock()
-	watched := c.watched
+	var last *handle
+	if n := len(c.compactions); n > 0 {
+		last = c.compactions[n-1]
+	}
 	c.mutex.Unlock()
-	return progressOf(watched)
+	return progressOf(last)
 }

@@ -75,6 +75,10 @@ func TestNamesOfALiveCatalogue(t *testing.T) {
 	defer catalog.Close()
 	must(t, catalog.Add(sidbeam.Pairs{Codes: []int32{1, 3, 3, 9}, Lengths: []int32{2, 1}, Names: []string{"c", "d"},
 		Priorities: []int64{1, 2}}, nil))
+	fails(t, catalog.Add(sidbeam.Pairs{Codes: []int32{0, 1}}, nil), sidbeam.InvalidArgument,
+		"names is nil, expected the names of 1 items")
+	fails(t, catalog.Add(sidbeam.Pairs{Codes: []int32{0, 1}, IDs: []int64{1}}, nil), sidbeam.InvalidArgument,
+		"ids is given, expected names, since ids of the catalogue are strings")
 	unknown, err := catalog.Remove(sidbeam.ItemList{Names: []string{"a", "x"}})
 	must(t, err)
 	empty, err := catalog.Remove(sidbeam.ItemList{})
@@ -203,6 +207,9 @@ func TestWrongArgumentsOfACatalogue(t *testing.T) {
 		{add(sidbeam.Pairs{Codes: []int32{0, 5}, IDs: []int64{1}}, nil), "row 0, level 1: code 5, expected 0 to 4"},
 		{add(sidbeam.Pairs{Codes: []int32{0}, IDs: []int64{1}}, nil), "Codes has 1 elements, expected rows of 2"},
 		{add(sidbeam.Pairs{Codes: []int32{0, 1}}, nil), "ids is nil, expected the ids of 1 items"},
+		{add(sidbeam.Pairs{Codes: []int32{0, 1}, IDs: []int64{1, 2}}, nil), "IDs has 2 elements, expected 1"},
+		{add(sidbeam.Pairs{Codes: []int32{0, 1}, Names: []string{"a"}}, nil),
+			"names is given, expected ids, since ids of the catalogue are integers"},
 		{add(one, map[string]sidbeam.AttributeValues{"size": {Integers: []int64{1}}}), "no attribute 'size'"},
 		{add(one, map[string]sidbeam.AttributeValues{"price": {Integers: []int64{1, 2}}}), "attributes have 2 values"},
 		{add(one, map[string]sidbeam.AttributeValues{"a\x00": {Integers: []int64{1}}}), "holds a NUL byte"},

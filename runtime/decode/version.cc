@@ -81,16 +81,23 @@ void describe(sidbeam_index& index) {
                version.more_strings[i].size());
 }
 
-// The base's fingerprint where nothing has come or gone.
-void set_fingerprint(sidbeam_index& index) {
+// A hash of the base's, of the delta's and of what is live.
+void join_hash(sidbeam_index& index, char (sidbeam_index_info::*hash)[33]) {
+  const Version& version = *index.version;
+  char(&text)[33] = index.index.header.info.*hash;
+  Stream128 joined(index.runtime->target);
+  joined.add(text, sizeof text);
+  if (version.delta) joined.add(version.delta->index.header.info.*hash, sizeof text);
+  if (version.live_bits() != nullptr) joined.add(version.live_bits(), row_words(index.row_count()) * sizeof(uint64_t));
+  print_hash(joined.value(), text);
+}
+
+// The base's hashes where nothing has come or gone.
+void set_hashes(sidbeam_index& index) {
   const Version& version = *index.version;
   if (!version.delta && version.live_bits() == nullptr) return;
-  sidbeam_index_info& info = index.index.header.info;
-  Stream128 hash(index.runtime->target);
-  hash.add(info.fingerprint, sizeof info.fingerprint);
-  if (version.delta) hash.add(version.delta->index.header.info.fingerprint, sizeof info.fingerprint);
-  if (version.live_bits() != nullptr) hash.add(version.live_bits(), row_words(index.row_count()) * sizeof(uint64_t));
-  print_hash(hash.value(), info.fingerprint);
+  join_hash(index, &sidbeam_index_info::fingerprint);
+  if (index.index.header.info.attribute_count > 0) join_hash(index, &sidbeam_index_info::attribute_digest);
 }
 
 }  // namespace
@@ -122,7 +129,7 @@ std::unique_ptr<sidbeam_index> make_version(VersionParts parts, const sidbeam_in
       if (codes[code] >= known) more.push_back(code);
   }
   describe(*index);
-  set_fingerprint(*index);
+  set_hashes(*index);
   const uint64_t* live = own.live_bits();
   if (live == nullptr) return index;
   own.live_items = static_cast<int64_t>(count_bits(live, index->row_count()));

@@ -84,13 +84,13 @@ std::unique_ptr<LiveCatalog> LiveCatalog::open(Ref<sidbeam_runtime> runtime, con
   catalog->generation_ = versions.back().generation;
   const int64_t next = versions.back().number + 1;
   auto storage = std::make_unique<CatalogStorage>(std::move(place), catalog->runtime_->target, settings.sync);
-  storage->folder().remove_unlisted(&loader.manifest());
   if (loader.lost().empty()) {
-    catalog->cut_bytes_ = storage->go_on(loader.manifest(), loader.whole_bytes());
+    storage->folder().remove_unlisted(loader.manifest());
+    catalog->cut_bytes_ = storage->go_on(loader.manifest(), loader.last_log());
   } else {
     catalog->lost_ = loader.lost();
     storage->begin_log(loader.manifest(), catalog->generation_->number, {next, {}});
-    storage->folder().remove_unlisted(&storage->manifest());
+    storage->folder().remove_unlisted(storage->manifest());  // not before: the old manifest names what was lost
   }
   catalog->newest_generation_ = storage->manifest().newest_generation;
   catalog->storage_ = std::move(storage);
@@ -139,11 +139,15 @@ void LiveCatalog::change(const Change& change) {
   }
 }
 
+void LiveCatalog::check_change_bytes(int64_t bytes) {
+  if (bytes > kMostPublicationBytes)
+    fail(SIDBEAM_INVALID_ARGUMENT, "the changes since the last publish would take more than 2 GiB: publish before");
+}
+
 // To be called by a change that has changed something.
 void LiveCatalog::note(std::vector<uint8_t> bytes) {
   change_bytes_ += std::ssize(bytes) + kChangeOverhead;
-  if (change_bytes_ > kMostPublicationBytes)
-    fail(SIDBEAM_INVALID_ARGUMENT, "the changes since the last publish would take more than 2 GiB: publish before");
+  check_change_bytes(change_bytes_);
   changes_.push_back(std::move(bytes));
 }
 

@@ -63,6 +63,7 @@ class LiveCatalog {
   void check_writes() const;
   template <class Change>
   void change(const Change& change);
+  static void check_change_bytes(int64_t bytes);
   void note(std::vector<uint8_t> bytes);
   void add_noted(PairStore& store, const Catalogue::Pairs& pairs,
                  std::span<const sidbeam_attribute_column* const> attributes);

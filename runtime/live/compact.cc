@@ -121,6 +121,7 @@ int64_t LiveCatalog::move_to(Ref<sidbeam_index> base, const sidbeam_index& built
   int64_t bytes = 0;
   for (const std::vector<uint8_t>& change : changes) bytes += std::ssize(change) + kChangeOverhead;
   if (storage_ != nullptr) {
+    check_change_bytes(bytes);
     Manifest manifest = storage_->manifest();
     manifest.generations.push_back(named);
     manifest.newest_generation = named.number;

@@ -61,6 +61,7 @@ sidbeam_catalog_info LiveCatalog::info() const {
 
 sidbeam_version_info LiveCatalog::version_info(int64_t version) const {
   check_process();
+  const std::scoped_lock lock(writer_);
   (void)versions_.find(version);  // or an error that names those that are kept
   sidbeam_version_info info = SIDBEAM_VERSION_INFO_INIT;
   versions_.for_each([&](const LiveVersion& each) {

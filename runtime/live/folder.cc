@@ -16,24 +16,43 @@
 
 #include "support/error.h"
 #include "support/mapped_file.h"
-#include "support/output_file.h"
 
 namespace sidbeam {
 namespace {
 
 constexpr const char* kManifest = "catalog.live";
 constexpr const char* kLock = "lock";
+constexpr const char *kBase = "base-", *kBaseSuffix = ".sidx", *kLog = "log-", *kLogSuffix = ".slog";
 constexpr int64_t kMostManifestBytes = int64_t{1} << 26;
 
 [[noreturn]] void io_error(const char* action, const std::string& path) {
   fail(SIDBEAM_IO_ERROR, "cannot %s '%.300s': %s", action, path.c_str(), strerrordesc_np(errno));
 }
 
+// Takes a number from the front of a text; false where there is none, or zeros before it.
+bool take_number(std::string_view& text) {
+  const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  if (digits == 0 || text[0] == '0') return false;
+  text.remove_prefix(digits);
+  return true;
+}
+
+// Whether a name is one that numbered() makes.
 bool is_numbered(std::string_view name, std::string_view prefix, std::string_view suffix) {
-  if (name.size() <= prefix.size() + suffix.size() || !name.starts_with(prefix) || !name.ends_with(suffix))
-    return false;
-  return name.substr(prefix.size(), name.size() - prefix.size() - suffix.size()).find_first_not_of("-0123456789") ==
-         std::string_view::npos;
+  if (!name.starts_with(prefix)) return false;
+  name.remove_prefix(prefix.size());
+  if (!take_number(name)) return false;
+  if (name.starts_with('-')) {
+    name.remove_prefix(1);
+    if (!take_number(name)) return false;
+  }
+  return name == suffix;
+}
+
+std::string numbered(const char* prefix, int64_t number, int again, const char* suffix) {
+  std::string name = prefix + std::to_string(number);
+  if (again > 1) name.append("-").append(std::to_string(again));
+  return name + suffix;
 }
 
 // "process 12 on host, since 2026-01-31T12:00:00Z"
@@ -95,10 +114,12 @@ void CatalogFolder::lock() {
   lock_ = std::move(held);
 }
 
-bool CatalogFolder::has_manifest() const {
+bool CatalogFolder::has_manifest() const { return has(kManifest); }
+
+bool CatalogFolder::has(const std::string& name) const {
   struct stat status {};
-  if (::stat(file(kManifest).c_str(), &status) == 0) return true;
-  if (errno != ENOENT && errno != ENOTDIR) io_error("stat", file(kManifest));
+  if (::stat(file(name).c_str(), &status) == 0) return true;
+  if (errno != ENOENT && errno != ENOTDIR) io_error("stat", file(name));
   return false;
 }
 
@@ -113,33 +134,39 @@ Manifest CatalogFolder::read() const {
   return read_manifest(target_, bytes, path.c_str());
 }
 
-void CatalogFolder::write(const Manifest& manifest) const {
+std::unique_ptr<OutputFile> CatalogFolder::prepare(const Manifest& manifest) const {
   const std::vector<uint8_t> bytes = write_manifest(target_, manifest);
   sync_names(path_);
-  OutputFile out(file(kManifest).c_str(), false);
-  out.write(bytes.data(), std::ssize(bytes));
-  out.sync();
-  out.commit();
+  auto out = std::make_unique<OutputFile>(file(kManifest).c_str(), false);
+  out->write(bytes.data(), std::ssize(bytes));
+  out->sync();
+  return out;
 }
 
-void CatalogFolder::remove_unlisted(const Manifest* manifest) const {
+void CatalogFolder::remove_unlisted(const Manifest& manifest) const {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path_.c_str()), ::closedir);
   if (folder == nullptr) io_error("open", path_);
   const auto is_listed = [&](std::string_view name) {
-    if (manifest == nullptr) return false;
-    return std::any_of(manifest->generations.begin(), manifest->generations.end(),
+    return std::any_of(manifest.generations.begin(), manifest.generations.end(),
                        [&](const ManifestGeneration& each) { return each.base == name; }) ||
-           std::any_of(manifest->segments.begin(), manifest->segments.end(),
+           std::any_of(manifest.segments.begin(), manifest.segments.end(),
                        [&](const ManifestSegment& each) { return each.log == name; });
   };
   while (const dirent* entry = ::readdir(folder.get())) {
     const std::string_view name = entry->d_name;
-    if (!is_numbered(name, "base-", ".sidx") && !is_numbered(name, "log-", ".slog")) continue;
+    if (!is_numbered(name, kBase, kBaseSuffix) && !is_numbered(name, kLog, kLogSuffix)) continue;
     if (!is_listed(name)) ::unlinkat(::dirfd(folder.get()), entry->d_name, 0);  // else it stays until the next time
   }
 }
 
-std::string CatalogFolder::base_name(int64_t generation) { return "base-" + std::to_string(generation) + ".sidx"; }
-std::string CatalogFolder::log_name(const std::string& version) { return "log-" + version + ".slog"; }
+std::string CatalogFolder::base_name(int64_t generation, int again) {
+  return numbered(kBase, generation, again, kBaseSuffix);
+}
+std::string CatalogFolder::log_name(int64_t version, int again) { return numbered(kLog, version, again, kLogSuffix); }
+
+std::string CatalogFolder::free_name(std::string (*name)(int64_t number, int again), int64_t number) const {
+  for (int again = 1;; ++again)
+    if (std::string free = name(number, again); !has(free)) return free;
+}
 
 }  // namespace sidbeam

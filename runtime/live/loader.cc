@@ -66,14 +66,15 @@ CatalogLoader::Log& CatalogLoader::log_of(const Manifest& manifest, const Manife
   return log;
 }
 
-// Null where it cannot be read, and that is accepted.
+// Null where it is damaged or gone, and that is accepted. One that cannot be read now, for want of descriptors or by
+// the disk's fault, may be read later.
 CatalogLoader::Log* CatalogLoader::find_log(const Manifest& manifest, const ManifestSegment& segment,
                                             bool accept_loss) {
   const auto known = logs_.size();
   try {
     return &log_of(manifest, segment);
   } catch (const Failure& failure) {
-    if (!accept_loss || (failure.status != SIDBEAM_CORRUPT && failure.status != SIDBEAM_IO_ERROR)) throw;
+    if (!accept_loss || (failure.status != SIDBEAM_CORRUPT && folder_.has(segment.log))) throw;
     while (logs_.size() > known) logs_.pop_back();
     return nullptr;
   }

@@ -35,7 +35,7 @@ class CatalogLoader {
 
   // What has been read.
   const Manifest& manifest() const { return manifest_; }
-  uint64_t whole_bytes() const { return logs_.back().reader.whole_bytes(); }  // of the last log
+  const LogReader& last_log() const { return logs_.back().reader; }
   // The log in which something was given up; empty: none.
   const std::string& lost() const { return lost_; }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -32,21 +33,26 @@ CatalogStorage::CatalogStorage(CatalogFolder folder, CpuTarget target, const Syn
     : folder_(std::move(folder)), target_(target), sync_policy_(sync), synced_ns_(monotonic_ns()) {}
 
 void CatalogStorage::begin(const sidbeam_index& base, const FirstRecord& first) {
-  folder_.remove_unlisted(nullptr);
+  const std::string name = folder_.free_name(CatalogFolder::base_name, 1), path = folder_.file(name);
   Manifest manifest;
   manifest.newest_generation = 1;
-  manifest.generations.push_back(
-      {1, CatalogFolder::base_name(1), base.index.bytes.size(), identity_of(target_, base.index.header)});
-  write_index(base.index, folder_.file(manifest.generations[0].base).c_str());
-  begin_log(std::move(manifest), 1, first);
+  manifest.generations.push_back({1, name, base.index.bytes.size(), identity_of(target_, base.index.header)});
+  write_index(base.index, path.c_str());
+  try {
+    begin_log(std::move(manifest), 1, first);
+  } catch (...) {
+    if (failure_.empty()) ::unlink(path.c_str());  // else the manifest may name it all the same
+    throw;
+  }
 }
 
-int64_t CatalogStorage::go_on(Manifest manifest, uint64_t whole_bytes) {
+int64_t CatalogStorage::go_on(Manifest manifest, const LogReader& read) {
   const ManifestSegment& last = manifest.segments.back();
   const LogHeader header{find_generation(manifest, last.generation).base_identity, last.salt, last.first_version};
   // Nothing where the file's size is not to be had.
-  const int64_t cut = std::max<int64_t>(0, bytes_of(folder_.file(last.log)) - static_cast<int64_t>(whole_bytes));
-  log_ = LogWriter::open(target_, folder_.file(last.log), header, whole_bytes);
+  const auto whole = static_cast<int64_t>(read.whole_bytes());
+  const int64_t cut = std::max<int64_t>(0, bytes_of(folder_.file(last.log)) - whole);
+  log_ = LogWriter::open(target_, folder_.file(last.log), header, read.whole_bytes(), read.synced_bytes());
   manifest_ = std::move(manifest);
   return cut;
 }
@@ -56,8 +62,7 @@ void CatalogStorage::check_sound() const {
 }
 
 // Nothing is left behind on an error.
-LogWriter CatalogStorage::create_log(const std::string& name, const LogHeader& header, const FirstRecord& first) const {
-  const std::string path = folder_.file(name);
+LogWriter CatalogStorage::create_log(const std::string& path, const LogHeader& header, const FirstRecord& first) const {
   try {
     LogWriter log = LogWriter::create(target_, path, header);
     if (!first.payload.empty()) log.append(first.version, first.payload);
@@ -72,19 +77,24 @@ LogWriter CatalogStorage::create_log(const std::string& name, const LogHeader& h
 void CatalogStorage::begin_log(Manifest manifest, int64_t generation, const FirstRecord& first) {
   check_sound();
   if (log_) log_->sync();  // only the last log may end in a record that is not whole
-  std::string unused;      // a log that was begun where some was given up, and has no record yet
+  std::string unused;      // path of a log that was begun where some was given up, and has no record yet
   if (!manifest.segments.empty() && manifest.segments.back().first_version == first.version) {
-    unused = manifest.segments.back().log;
+    unused = folder_.file(manifest.segments.back().log);
     manifest.segments.pop_back();
   }
   const LogHeader header{find_generation(manifest, generation).base_identity, secret_number(), first.version};
-  std::string name = CatalogFolder::log_name(std::to_string(first.version));
-  for (int again = 2; ::access(folder_.file(name).c_str(), F_OK) == 0; ++again)  // one that was given up
-    name = CatalogFolder::log_name(std::to_string(first.version) + "-" + std::to_string(again));
-  LogWriter log = create_log(name, header, first);
+  const std::string name = folder_.free_name(CatalogFolder::log_name, first.version), path = folder_.file(name);
   manifest.segments.push_back({name, generation, first.version, header.salt, 0});
+  LogWriter log = create_log(path, header, first);
+  std::unique_ptr<OutputFile> written;
   try {
-    folder_.write(manifest);
+    written = folder_.prepare(manifest);
+  } catch (...) {
+    ::unlink(path.c_str());
+    throw;
+  }
+  try {
+    written->commit();
   } catch (const Failure& failure) {
     // Which manifest is there after a crash is unknown; a record in the old log might then be one too many.
     failure_ = std::string(failure.message) + "; it takes no more until the catalogue is opened again";
@@ -92,7 +102,7 @@ void CatalogStorage::begin_log(Manifest manifest, int64_t generation, const Firs
   }
   log_.emplace(std::move(log));
   manifest_ = std::move(manifest);
-  if (!unused.empty()) ::unlink(folder_.file(unused).c_str());
+  if (!unused.empty()) ::unlink(unused.c_str());
 }
 
 void CatalogStorage::append(int64_t version, std::span<const uint8_t> payload) {
@@ -116,7 +126,7 @@ void CatalogStorage::keep_only(const std::vector<int64_t>& generations) {
   Manifest left = manifest_;
   if (std::erase_if(left.generations, [&](const ManifestGeneration& each) { return goes(each.number); }) == 0) return;
   std::erase_if(left.segments, [&](const ManifestSegment& each) { return goes(each.generation); });
-  folder_.write(left);
+  folder_.prepare(left)->commit();
   // Not all that is unlisted: a compaction has its base there before the manifest names it.
   const Manifest before = std::exchange(manifest_, std::move(left));
   for (const ManifestGeneration& each : before.generations)

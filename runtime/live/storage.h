@@ -31,8 +31,8 @@ class CatalogStorage {
   };
   // A new catalogue: its base and its log.
   void begin(const sidbeam_index& base, const FirstRecord& first);
-  // Goes on behind what a manifest names, after `whole_bytes` of its last log. Returns how many bytes it cut off there.
-  int64_t go_on(Manifest manifest, uint64_t whole_bytes);
+  // Goes on behind what a manifest names, after what was read of its last log. Returns how many bytes it cut off there.
+  int64_t go_on(Manifest manifest, const LogReader& read);
   // Goes on in a new log, whose changes are to the pairs of a generation of a manifest, which replaces the one before.
   // On an error all is as it was.
   void begin_log(Manifest manifest, int64_t generation, const FirstRecord& first);
@@ -53,7 +53,7 @@ class CatalogStorage {
 
  private:
   void check_sound() const;
-  LogWriter create_log(const std::string& name, const LogHeader& header, const FirstRecord& first) const;
+  LogWriter create_log(const std::string& path, const LogHeader& header, const FirstRecord& first) const;
 
   CatalogFolder folder_;
   CpuTarget target_;

@@ -35,14 +35,16 @@ static flat_handle* columns_of_two(void) {
   return columns;
 }
 
-#define ADD(count, ids, columns) \
-  flat_catalog_add(catalog, IN_I32(3, 0, 0, 3, 3, 3), 3, no_i32, count, ids, none, no_i64, no_i64, columns, &err)
+#define ONE_SID IN_I32(3, 0, 0)
+#define TWO_SIDS IN_I32(3, 0, 0, 3, 3, 3)
+#define ADD(count, codes, ids, columns) \
+  flat_catalog_add(catalog, codes, 3, no_i32, count, ids, none, no_i64, no_i64, columns, &err)
 
 static void a_version_is_an_index_that_outlives_its_catalogue(void) {
   flat_handle *catalog = catalog_of_small(), *columns = columns_of_two(), *index;
   int64_t info[FLAT_INFO_COUNT], ids[2], values[2], numbers[FLAT_CATALOG_COUNT] = {0}, version = 0, unknown = 0;
   char fingerprint[32], valid[2];
-  OKAY(ADD(2, IN_I64(100, 101), columns));
+  OKAY(ADD(2, TWO_SIDS, IN_I64(100, 101), columns));
   flat_free(columns);
   OKAY(unknown = flat_catalog_remove(catalog, SIDBEAM_ITEMS_BY_ID, IN_I64(101, 999), none, no_i64, &err));
   CHECK_INT(unknown, 1);
@@ -64,19 +66,26 @@ static void a_version_is_an_index_that_outlives_its_catalogue(void) {
   flat_free(index);
 }
 
-static void arrays_that_are_too_short_are_refused(void) {
+static void arrays_of_other_lengths_are_refused(void) {
   flat_handle *catalog = catalog_of_small(), *columns = columns_of_two();
   flat_handle* volatile nothing = NULL;
   const sidbeam_status bad = SIDBEAM_INVALID_ARGUMENT;
   int64_t few[1];
-  REFUSED(ADD(3, IN_I64(1, 2, 3), NULL), bad, "codes has 6 elements, expected at least 9");
-  REFUSED(ADD(2, IN_I64(1), NULL), bad, "ids has 1 elements, expected at least 2");
-  REFUSED(ADD(1, IN_I64(1), columns), bad, "attributes have 2 values, expected 1, one per pair");
-  REFUSED(ADD(2, IN_I64(1, 2), catalog), bad, "attribute values is catalogue, expected a handle of it");
+  REFUSED(ADD(3, TWO_SIDS, IN_I64(1, 2, 3), NULL), bad, "codes has 6 elements, expected 9");
+  REFUSED(ADD(1, TWO_SIDS, IN_I64(1), NULL), bad, "codes has 6 elements, expected 3");
+  REFUSED(ADD(1, no_i32, IN_I64(1), NULL), bad, "codes is missing, expected 3 elements");
+  REFUSED(ADD(2, TWO_SIDS, IN_I64(1), NULL), bad, "ids has 1 elements, expected 2");
+  REFUSED(ADD(2, TWO_SIDS, IN_I64(1, 2, 3), NULL), bad, "ids has 3 elements, expected 2");
+  REFUSED(ADD(1, ONE_SID, IN_I64(1), columns), bad, "attributes have 2 values, expected 1, one per pair");
+  REFUSED(ADD(2, TWO_SIDS, IN_I64(1, 2), catalog), bad, "attribute values is catalogue, expected a handle of it");
+  REFUSED(flat_catalog_add(catalog, ONE_SID, 3, IN_I32(3, 3), 1, IN_I64(1), none, no_i64, no_i64, NULL, &err), bad,
+          "lengths has 2 elements, expected 1");
+  REFUSED(flat_catalog_add(catalog, ONE_SID, 3, no_i32, 1, IN_I64(1), none, no_i64, IN_I64(5, 5), NULL, &err), bad,
+          "priorities has 2 elements, expected 1");
   REFUSED(flat_catalog_add(catalog, IN_I32(0, 0), 2, no_i32, 1, IN_I64(1), none, no_i64, no_i64, NULL, &err), bad,
           "codes has 2 levels, expected 3, those of the catalogue");
   REFUSED(flat_catalog_add(catalog, IN_I32(0, 0, 0), 3, no_i32, 1, no_i64, BYTES("ab"), IN_I64(0), no_i64, NULL, &err),
-          bad, "id_offsets has 1 elements, expected at least 2");
+          bad, "id_offsets has 1 elements, expected 2");
   REFUSED(
       flat_catalog_add(catalog, IN_I32(0, 0, 0), 3, no_i32, 1, no_i64, BYTES("a"), IN_I64(0, 2), no_i64, NULL, &err),
       bad, "id_bytes has 1 elements, expected at least 2");
@@ -96,7 +105,7 @@ static void versions_are_written_as_far_as_they_fit(void) {
   flat_handle* catalog = catalog_of_small();
   int64_t all[3 * FLAT_VERSION_COUNT] = {0}, count = 0;
   for (int64_t id = 100; id < 103; ++id) {
-    OKAY(ADD(1, IN_I64(id), NULL));
+    OKAY(ADD(1, ONE_SID, IN_I64(id), NULL));
     OKAY((void)flat_catalog_publish(catalog, &err));
   }
   OKAY(count = flat_catalog_versions(catalog, no_out_i64, &err));
@@ -128,7 +137,7 @@ static void a_compaction_is_cancelled_by_its_own_box(void) {
 int main(void) {
   static const test_case tests[] = {
       TEST(a_version_is_an_index_that_outlives_its_catalogue),
-      TEST(arrays_that_are_too_short_are_refused),
+      TEST(arrays_of_other_lengths_are_refused),
       TEST(versions_are_written_as_far_as_they_fit),
       TEST(a_compaction_is_cancelled_by_its_own_box),
   };

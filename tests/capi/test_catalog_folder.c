@@ -137,6 +137,27 @@ static void folders_that_are_missing_or_files_are_named(void) {
   CHECK(unlink(file) == 0);
 }
 
+/* Names that look like its own, among them the very names of its first files. */
+static void files_that_were_there_stay(void) {
+  static const char* const names[] = {"base-1.sidx", "base-2026-01-31.sidx", "base-07.sidx", "log-1.slog",
+                                      "log-.slog",   "base-3.sidx.old",      "log-12-.slog"};
+  const char* const folder = fresh_folder("theirs");
+  CHECK(mkdir(folder, 0777) == 0);
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) write_text(path_in(folder, names[i]), names[i]);
+  CHECK_OK(create_in(folder, &small));
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
+    int64_t bytes = 0;
+    unsigned char* const text = read_file(path_in(folder, names[i]), &bytes);
+    CHECK(bytes == (int64_t)strlen(names[i]) && memcmp(text, names[i], (size_t)bytes) == 0);
+    free(text);
+  }
+  CHECK_OK(try_open(folder)); /* which takes names of its kind for what a killed writer left */
+  CHECK_TEXT(names_in(folder),
+             "base-07.sidx base-1-2.sidx base-2026-01-31.sidx base-3.sidx.old catalog.live lock log-.slog "
+             "log-1-2.slog log-12-.slog ");
+  CHECK_OK(try_open(folder));
+}
+
 /* As a user who may only read; only root can become another one. */
 static int without_rights(void* argument) {
   const char* const folder = argument;
@@ -195,6 +216,29 @@ static void a_log_that_is_missing_or_another_is_named(void) {
   CHECK_BOTH_FAIL(folder, SIDBEAM_CORRUPT, "is another log than the one that the manifest names", log);
   CHECK(rename(aside, log) == 0);
   CHECK_OK(try_open(folder));
+}
+
+/* Where loss is accepted, it is that of what is damaged or gone, and of nothing else. */
+static void a_log_that_cannot_be_read_now_is_not_given_up(void) {
+  sidbeam_catalog_config lossy = SIDBEAM_CATALOG_CONFIG_INIT;
+  const char* const folder = three_versions("unreadable");
+  const char *const log = path_in(folder, "log-4.slog"), *const aside = path_in(folder, "aside");
+  lossy.accept_loss = 1;
+  sidbeam_catalog* catalog = open_catalog(folder, NULL);
+  CHECK_OK(sidbeam_catalog_compact(catalog, NULL, NULL, &err));
+  CHECK_INT(publish_pair(catalog, "333", 41), 5);
+  sidbeam_catalog_close(catalog);
+  CHECK(rename(log, aside) == 0 && mkdir(log, 0777) == 0);
+  CHECK_FAILS(try_with(sidbeam_catalog_open, folder, &lossy), SIDBEAM_IO_ERROR, "Is a directory", log);
+  CHECK(rmdir(log) == 0 && rename(aside, log) == 0);
+  catalog = open_catalog(folder, NULL);
+  CHECK_INT(info_of(catalog).version, 5);
+  sidbeam_catalog_close(catalog);
+  CHECK(unlink(log) == 0);
+  catalog = open_catalog(folder, &lossy);
+  CHECK_INT(info_of(catalog).version, 3);
+  CHECK_INT(publish_pair(catalog, "333", 42), 4);
+  sidbeam_catalog_close(catalog);
 }
 
 static void a_manifest_of_a_newer_format_is_unsupported(void) {
@@ -280,6 +324,8 @@ int main(void) {
       TEST(what_is_published_is_synced_as_configured),
       TEST(a_folder_holds_one_catalogue),
       TEST(folders_that_are_missing_or_files_are_named),
+      TEST(files_that_were_there_stay),
+      TEST(a_log_that_cannot_be_read_now_is_not_given_up),
       TEST(a_folder_that_may_only_be_read_can_be_followed),
       TEST(a_base_that_is_missing_or_another_is_named),
       TEST(a_log_that_is_missing_or_another_is_named),

@@ -72,6 +72,36 @@ static void an_older_version_counts_what_came_later(void) {
   let_go(catalog, taken);
 }
 
+static void values_of_attributes_show_in_their_digest(void) {
+  static const int32_t sid[] = {0, 1, 2};
+  static const int64_t id = 10, prices[] = {7, 8};
+  char digests[3][33];
+  sidbeam_index* base = priced_index();
+  sidbeam_catalog* catalog = NULL;
+  CHECK_OK(sidbeam_catalog_create(base, NULL, NULL, &catalog, &err));
+  memcpy(digests[0], index_info(base).attribute_digest, sizeof digests[0]);
+  sidbeam_index_release(base);
+  for (int i = 0; i < 2; ++i) {
+    sidbeam_attribute_column price = SIDBEAM_ATTRIBUTE_COLUMN_INIT;
+    const sidbeam_attribute_column* const columns[] = {&price};
+    sidbeam_pairs pairs = SIDBEAM_PAIRS_INIT;
+    price.name = "price";
+    price.integers = &prices[i];
+    pairs.codes = sid;
+    pairs.count = 1;
+    pairs.ids = &id;
+    pairs.attributes = columns;
+    pairs.attribute_count = 1;
+    CHECK_OK(sidbeam_catalog_add(catalog, &pairs, &err));
+    (void)publish(catalog);
+    sidbeam_index* const version = version_of(catalog, 0);
+    memcpy(digests[i + 1], index_info(version).attribute_digest, sizeof digests[0]);
+    sidbeam_index_release(version);
+    for (int b = 0; b <= i; ++b) CHECK(strcmp(digests[i + 1], digests[b]) != 0);
+  }
+  sidbeam_catalog_close(catalog);
+}
+
 static void a_version_has_no_bytes(void) {
   sidbeam_index* taken[VERSIONS];
   sidbeam_catalog* catalog = came_and_went(taken);
@@ -133,8 +163,11 @@ static void only_tries_follow(void) {
 
 int main(void) {
   static const test_case tests[] = {
-      TEST(a_version_says_which_it_is), TEST(an_older_version_counts_what_came_later),
-      TEST(a_version_has_no_bytes),     TEST(what_was_added_is_no_range),
+      TEST(a_version_says_which_it_is),
+      TEST(an_older_version_counts_what_came_later),
+      TEST(values_of_attributes_show_in_their_digest),
+      TEST(a_version_has_no_bytes),
+      TEST(what_was_added_is_no_range),
       TEST(only_tries_follow),
   };
   return RUN_TESTS(tests);

@@ -51,7 +51,10 @@ class Changes(Live):
         self.assertEqual((report["folder"], report["version"], report["generation"], report["items"]),
                          (self.live, 1, 1, 8))
         self.assertEqual(self.pairs(self.live), {(sid, item) for item, sid in CATALOGUE.items()})
-        self.fails("holds a catalogue already", "catalog", "create", self.live, "--base", self.x)
+        self.fails("create: the folder '%s' holds a catalogue already" % self.live, "catalog", "create", self.live,
+                   "--base", self.x)
+        self.fails("create: '%s' is a version of a live catalogue, expected an index file" % self.live, "catalog",
+                   "create", self.path("other"), "--base", self.live)
 
     def test_create_of_items(self):
         source = self.jsonl("a.jsonl", [{"item": int(item), "sid": sid, "price": 3} for item, sid in CATALOGUE.items()])
@@ -112,6 +115,17 @@ class Changes(Live):
         self.fails("'x', expected a signed 64-bit integer", "catalog", "remove", self.live, "x")
         self.misused("expected either ids or --ids FILE", "catalog", "remove", self.live)
         self.assertEqual(self.versions(), [1])
+
+    def test_types_of_attributes(self):
+        source = self.jsonl("a.jsonl", [{"item": 1, "sid": [0, 1], "price": 3, "tags": ["x"]}])
+        self.json("catalog", "create", self.live, "--input", source, "--attributes", "price,tags")
+        rows = [{"item": 2, "sid": [0, 0], "price": 4, "tags": ["y"]}]
+        self.assertEqual(self.add(rows, "--attributes", "price:i64,tags:strings")["items"], 2)
+        more = self.jsonl("new.jsonl", rows)
+        for given in ["price:f32", "price:", "price:number"]:
+            self.fails("--attributes: '%s', expected type i64, which 'price' has in the catalogue" % given,
+                       "catalog", "add", self.live, more, "--attributes", "tags," + given)
+        self.assertEqual(self.versions(), [2, 1])
 
     def test_ids_of_a_file_and_of_standard_input(self):
         self.create()
@@ -232,6 +246,20 @@ class Writers(Live):
         self.assertEqual(status, 0, err)
         self.assertIn("is given up, since", err)
 
+    def test_interrupted_creation(self):
+        pipe = self.path("rows.jsonl")
+        os.mkfifo(pipe)
+        process = subprocess.Popen([support.PROGRAM, "catalog", "create", self.live, "--input", pipe],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        with open(pipe, "wb") as writer:  # opens once the program opens it, which catches signals by then
+            writer.write(b'{"item":21,"sid":[1,1,1]}\n')
+            writer.flush()
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=SECONDS)
+        self.assertEqual((process.returncode, out), (1, b""))
+        self.assertEqual(err.decode(), "sidbeam catalog create: cancelled; '%s' is as it was\n" % self.live)
+        self.assertFalse(os.path.exists(self.live))
+
     def test_interrupted_addition(self):
         self.create()
         pipe = self.path("rows.jsonl")
@@ -282,11 +310,18 @@ class Session(Live):
             {"remove": 12}, {"discard": True}, {"publish": True}, options=["--json"])
         self.assertEqual((status, err), (0, ""))
         reports = [json.loads(line) for line in out.splitlines()]
-        self.assertEqual([(r["version"], r["items"], r["changed"]) for r in reports], [(2, 12, 4), (3, 10, 2),
-                                                                                        (3, 10, 2)])
+        self.assertEqual([(r["version"], r["items"], r["changed"], r["new"]) for r in reports],
+                         [(2, 12, 4, True), (3, 10, 2, True), (3, 10, 2, False)])
         self.assertEqual(self.json("lookup", self.live, "--sid", "0,0,1")["items"], ["22", "20", "21"])
         self.assertEqual(len(self.json("lookup", self.live, "--item", "21")["sids"]), 2)
         self.assertEqual(self.json("lookup", self.live, "--item", "11")["sids"], [])
+
+    def test_operations_that_change_nothing(self):
+        self.create()
+        status, out, err = self.publish({"publish": True}, {"remove": 10}, {"publish": True}, {"publish": True})
+        self.assertEqual((status, err), (0, ""))
+        self.assertEqual([(line.split("  ")[0], line.endswith("  as before")) for line in out.splitlines()],
+                         [("version 1", True), ("version 2", False), ("version 2", True)])
 
     def test_attributes(self):
         types = {"price": 1.5, "stock": 3, "new": True, "region": "us", "tags": ["x", "y"]}
@@ -377,6 +412,42 @@ class Reading(Live):
                          r"^version 3  generation 2  20\S+Z  9 items  \d+ changed\n$")
         self.misused("--wait: expected seconds", "catalog", "follow", self.live, "--wait", -1)
 
+    def test_a_follower_lets_go_of_bases_that_are_no_longer_kept(self):
+        self.create()
+        follower = subprocess.Popen([support.PROGRAM, "catalog", "follow", self.live, "--json", "--since", "0"],
+                                    stdout=subprocess.PIPE)
+        timer = threading.Timer(SECONDS, follower.kill)
+        timer.start()
+        self.addCleanup(follower.communicate)
+        self.addCleanup(follower.kill)
+        self.addCleanup(timer.cancel)
+
+        def maps(base):
+            with open("/proc/%d/maps" % follower.pid) as file:
+                return any("/" + base in line for line in file)
+
+        def shows(version, generation):
+            shown = json.loads(follower.stdout.readline())
+            self.assertEqual((shown["version"], shown["generation"]), (version, generation))
+
+        def add(version, generation):
+            self.add([(20 + version, [0, 0, 1])])
+            shows(version, generation)
+            return version
+
+        shows(1, 1)
+        self.assertTrue(maps("base-1.sidx"))
+        version = 1
+        for generation in [1, 2]:
+            version = add(version + 1, generation)
+            self.json("catalog", "compact", self.live, "--keep-versions", 1)
+            version += 1
+            shows(version, generation + 1)
+            while maps("base-%d.sidx" % generation):  # it may have been opened again before the writer dropped that
+                version = add(version + 1, generation + 1)
+            self.assertTrue(maps("base-%d.sidx" % (generation + 1)))
+        add(version + 1, 3)
+
     def test_inspect(self):
         self.create()
         self.add([(20, [0, 0, 1])])
@@ -408,6 +479,11 @@ class Reading(Live):
         self.assertEqual(self.json("verify", self.live, "--full")["checked"],
                          ["header", "checksums", "structure", "logs"])
         self.assertIn("logs       ok, version 2\n", self.ok("verify", self.live))
+        read = sum(section["bytes"] for section in self.json("inspect", self.x)["sections"])
+        self.assertGreater(read, 0)
+        self.assertEqual(self.json("verify", self.live)["bytes"], read)
+        self.assertRegex(self.ok("verify", self.live + "@1"), r"\nread +{:,} bytes in ".format(read))
+        self.assertEqual(self.json("verify", self.x)["bytes"], os.path.getsize(self.x))
 
     def test_paths(self):
         self.create()

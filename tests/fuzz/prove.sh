@@ -5,6 +5,7 @@
 #   bash tests/fuzz/prove.sh [NAME ...]    all patches, or those named; each test must pass without them first
 #   bash tests/fuzz/prove.sh --one         the patch that HEAD's hash chooses, patched only: what CI runs, right after
 #                                          the unpatched tests have passed there
+#   bash tests/fuzz/prove.sh --fit         tells which patches do not fit the tree; nothing is built
 # The first line of a patch is "TEST finds: REGEX", TEST being its name in CTest; the next ones describe the fault. The
 # tree itself is not changed: an overlay that only this process sees lies over it and over its builds, so that only what
 # a patch touches is compiled again. Where overlays are not allowed, a copy of the tree in build/prove is built, once
@@ -130,7 +131,14 @@ fi
 declare -A ready=()
 checks_unpatched=1
 mapfile -t names < <(cd tests/fuzz/faults && printf '%s\n' *.patch | sed 's/\.patch$//')
-if [ "${1:-}" = --one ]; then
+if [ "${1:-}" = --fit ]; then
+  failed=0
+  for name in "${names[@]}"; do
+    patch -s -p1 --dry-run <"tests/fuzz/faults/$name.patch" >/dev/null ||
+      { echo "tests/fuzz/faults/$name.patch does not fit"; failed=1; }
+  done
+  exit $failed
+elif [ "${1:-}" = --one ]; then
   checks_unpatched=0
   hash=$(git rev-parse --short=8 HEAD 2>/dev/null || echo 0)
   names=("${names[$((16#${hash:0:8} % ${#names[@]}))]}")

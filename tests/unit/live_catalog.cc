@@ -425,6 +425,18 @@ TEST(LiveCatalog, VersionsHoldWhatTheirHistoryMadeOfThem) {
 }
 
 // A generation between two others, which its writer has not kept, leaves a gap that nobody is offered.
+TEST(LiveCatalog, RecordsNoMoreThanCanBeReadAgain) {
+  const uint64_t row = 0;
+  const std::span<const uint64_t> rows(&row, uint64_t{1} << 28);  // nothing of them is read before they are counted
+  try {
+    (void)write_publication({7, 0, 3}, {}, rows);
+    FAIL() << "it was written";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.status, SIDBEAM_UNSUPPORTED);
+    EXPECT_STREQ(failure.message, "what version 7 changes would take 2147483648 bytes of the log, more than 2 GiB");
+  }
+}
+
 TEST(LiveCatalog, KeepsNoVersionBeforeAGap) {
   const Runtime runtime;
   TestCatalogue all;

@@ -134,7 +134,7 @@ TEST_F(LiveLog, GoesOnBehindATornRecord) {
   {
     const LogContents log = read(bytes);
     std::ofstream(path_, std::ios::binary | std::ios::app) << "half a record, perhaps";
-    LogWriter writer = LogWriter::open(target_, path_, log.header, log.whole_bytes);
+    LogWriter writer = LogWriter::open(target_, path_, log.header, log.whole_bytes, log.synced_bytes);
     payloads_.push_back({1, 2, 3});
     writer.append(4, payloads_.back());
     writer.sync();
@@ -190,7 +190,7 @@ TEST_F(LiveLog, IsReadAsItGrows) {
 TEST_F(LiveLog, AFailedWriteIsTakenBack) {
   const Bytes bytes = make({20});
   const LogContents log = read(bytes);
-  LogWriter writer = LogWriter::open(target_, path_, log.header, log.whole_bytes);
+  LogWriter writer = LogWriter::open(target_, path_, log.header, log.whole_bytes, log.synced_bytes);
   std::string message;
   rlimit before = {};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);

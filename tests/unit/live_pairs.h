@@ -104,6 +104,15 @@ inline std::pair<TestCatalogue, TestCatalogue> split_catalogue(const TestCatalog
   return {of_base, of_delta};
 }
 
+// Two rows of three are live, at least one.
+inline Buffer<uint64_t> random_live_rows(uint64_t rows, Random& random) {
+  Buffer<uint64_t> live = all_bits(rows, default_allocator());
+  for (uint64_t row = 0; row < rows; ++row)
+    if (random() % 3 == 0) put_bit(live.data(), row, false);
+  put_bit(live.data(), random() % rows, true);
+  return live;
+}
+
 inline Pairwise make_pair_of(sidbeam_runtime* runtime, Random& random) {
   const TestCatalogue all = live_catalogue(random);
   const auto [of_base, of_delta] = split_catalogue(all, random);
@@ -115,12 +124,7 @@ inline Pairwise make_pair_of(sidbeam_runtime* runtime, Random& random) {
     parts.overlay = join(*parts.base, *parts.delta, random);
   }
   const uint64_t rows = of_base.pairs.size() + of_delta.pairs.size();
-  if (random() % 3 != 0) {
-    parts.live_rows = all_bits(rows, default_allocator());
-    for (uint64_t row = 0; row < rows; ++row)
-      if (random() % 3 == 0) put_bit(parts.live_rows.data(), row, false);
-    put_bit(parts.live_rows.data(), random() % rows, true);
-  }
+  if (random() % 3 != 0) parts.live_rows = random_live_rows(rows, random);
   Pairwise out;
   out.version = Ref<sidbeam_index>::adopt(make_version(std::move(parts)).release());
   TestCatalogue live = all;

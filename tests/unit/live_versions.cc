@@ -99,12 +99,41 @@ TEST(LiveVersions, DamagedBasesDoNoHarm) {
     parts.base = Ref<sidbeam_index>::adopt(base.release());
     parts.delta = plain_index(runtime.handle, of_delta);
     parts.overlay = join(*parts.base, *parts.delta, random);
+    if (random() % 3 != 0)
+      parts.live_rows = random_live_rows(parts.base->index.view.items + of_delta.pairs.size(), random);
     const Ref<sidbeam_index> version = Ref<sidbeam_index>::adopt(make_version(std::move(parts)).release());
     for (int k = 0; k < 3; ++k) {
       const Request request = random_request(of_delta.pairs, random);
       Search(runtime.handle, version.get(), request).run(random());
     }
   }
+}
+
+// A search in a damaged list finds other children than a walk through it: the row that joins them is for the former.
+TEST(LiveVersions, BitsOfADamagedRowStayWithinIt) {
+  constexpr int32_t kCodes = 500, kAdded = 400;
+  Random random(1);
+  const Runtime runtime;
+  TestCatalogue catalogue;
+  catalogue.codes = {kCodes, 4};
+  catalogue.kinds = SIDBEAM_KIND_TRIE;
+  catalogue.with_ids = true;
+  for (int32_t code = 0; code < kCodes; ++code) catalogue.pairs.push_back({{code, 0}, code, {}, 0});
+  Damaged file(bytes_of(build(catalogue)));
+  file.at<uint16_t>(format::SectionKind::Tokens, 0, 0) = 32771;
+  auto base = std::make_unique<sidbeam_index>();
+  base->runtime = Ref<sidbeam_runtime>::share(runtime.handle);
+  base->index = file.open(SIDBEAM_VERIFY_HEADER);
+  catalogue.pairs.resize(kAdded);
+  VersionParts parts;
+  parts.base = Ref<sidbeam_index>::adopt(base.release());
+  parts.delta = plain_index(runtime.handle, catalogue);
+  parts.overlay = join(*parts.base, *parts.delta, random);
+  parts.live_rows = all_bits(kCodes + kAdded, default_allocator());
+  for (int32_t row = 0; row < kAdded; ++row) put_bit(parts.live_rows.data(), static_cast<uint64_t>(row), false);
+  const Ref<sidbeam_index> version = Ref<sidbeam_index>::adopt(make_version(std::move(parts)).release());
+  EXPECT_EQ(version->version->live_items, kCodes);
+  Search(runtime.handle, version.get(), random_request(catalogue.pairs, random)).run(random());
 }
 
 // Those of the base's rows, where it keeps them.

@@ -97,6 +97,8 @@ def test_names_and_lengths_that_vary() -> None:
         assert len(found(index)) == index.info.live_items == 5
         with pytest.raises(sidbeam.InvalidArgument, match="sids have 4 codes, expected at most 3"):
             catalog.add([(0, 0, 0, 0)], ["g"])
+        with pytest.raises(sidbeam.InvalidArgument, match="ids is None, expected the ids of 1 items"):
+            catalog.add([(0, 1)], None)
 
 
 @pytest.mark.parametrize("library", ["pyarrow", "polars"])

@@ -253,6 +253,19 @@ void Catalogue::move_row(int64_t from, int64_t to) {
   if (has_priorities) priorities[to] = priorities[from];
 }
 
+void Catalogue::gather_names(int64_t first, const TextRoom::Mark& to) {
+  if (id_type != IdType::kString) return;
+  std::string text;
+  for (int64_t row = first; row < rows; ++row) text += names[row];
+  name_text.rewind(to);
+  char* at = name_text.take(std::ssize(text));
+  std::memcpy(at, text.data(), text.size());
+  for (int64_t row = first; row < rows; ++row) {
+    names[row] = {at, names[row].size()};
+    at += names[row].size();
+  }
+}
+
 int Catalogue::sid_of(int64_t row, int32_t* codes) const {
   for (int l = 0; l < layout.levels; ++l) {
     const uint32_t code = layout.code(l, words[layout.place[l].word][row]);

@@ -77,6 +77,8 @@ struct Catalogue {
   void rewind(const Mark& to);
   // Puts what row `from` is, without its attributes, into row `to` before it.
   void move_row(int64_t from, int64_t to);
+  // Copies the names of the rows from `first` on to where a mark was, and gives back the room of all that came since.
+  void gather_names(int64_t first, const TextRoom::Mark& to);
   // Writes the codes of a row to codes [levels]; returns their number.
   int sid_of(int64_t row, int32_t* codes) const;
 

@@ -85,7 +85,7 @@ bool read_record(CpuTarget target, uint64_t salt, std::span<const uint8_t> bytes
   if (frame.version != version) return false;
   const uint8_t* payload = bytes.data() + at + sizeof frame;
   if (checksum_of(target, salt, frame, payload) != frame.checksum) return false;
-  record = {frame.version, {payload, frame.bytes}};
+  record = {frame.version, {payload, frame.bytes}, frame.synced};
   return true;
 }
 
@@ -111,10 +111,12 @@ LogContents read_records(CpuTarget target, const LogHeader& header, std::span<co
                          int64_t version) {
   LogContents log;
   log.header = header;
+  log.synced_bytes = sizeof(LogPreamble);
   uint64_t at = 0;
   LogRecord record;
   for (; read_record(target, header.salt, bytes, at, version, record); ++version) {
     log.records.push_back(record);
+    log.synced_bytes = std::max(log.synced_bytes, record.synced);
     at += sizeof(RecordFrame) + padded(record.payload.size());
   }
   log.whole_bytes = begin + at;
@@ -132,7 +134,7 @@ LogContents read_log(CpuTarget target, std::span<const uint8_t> bytes, const cha
 }
 
 LogReader::LogReader(CpuTarget target, std::string path)
-    : target_(target), path_(std::move(path)), file_(open_file(path_.c_str())), at_(sizeof(LogPreamble)) {
+    : target_(target), path_(std::move(path)), file_(open_file(path_.c_str())), at_(sizeof(LogPreamble)), synced_(at_) {
   bytes_.resize(std::min<uint64_t>(sizeof(LogPreamble), static_cast<uint64_t>(file_.bytes)));
   read_file(file_, path_.c_str(), 0, bytes_.data(), std::ssize(bytes_));
   header_ = read_preamble(target_, bytes_, path_.c_str());
@@ -152,6 +154,7 @@ LogContents LogReader::read() {
   read_file(file_, path_.c_str(), static_cast<int64_t>(at_), bytes_.data(), std::ssize(bytes_));
   LogContents log = read_records(target_, header_, bytes_, at_, next_version_);
   at_ = log.whole_bytes;
+  synced_ = std::min(at_, std::max(synced_, log.synced_bytes));
   next_version_ += std::ssize(log.records);
   return log;
 }
@@ -170,12 +173,14 @@ LogWriter LogWriter::create(CpuTarget target, const std::string& path, const Log
   return writer;
 }
 
-LogWriter LogWriter::open(CpuTarget target, const std::string& path, const LogHeader& header, uint64_t whole_bytes) {
+LogWriter LogWriter::open(CpuTarget target, const std::string& path, const LogHeader& header, uint64_t whole_bytes,
+                          uint64_t synced_bytes) {
   FileDescriptor file = open_at(AT_FDCWD, path.c_str(), O_RDWR);
   if (file.get() < 0) fail(SIDBEAM_IO_ERROR, "cannot open '%.300s': %s", path.c_str(), strerrordesc_np(errno));
   LogWriter writer(target, path, std::move(file), header.salt, whole_bytes);
   if (TEMP_FAILURE_RETRY(::ftruncate(writer.file_.get(), static_cast<off_t>(whole_bytes))) != 0)
     writer.fail_for_good("cut", errno);
+  writer.write_again(std::min(synced_bytes, whole_bytes));
   writer.sync();
   return writer;
 }
@@ -206,6 +211,19 @@ int LogWriter::write_pieces(std::span<iovec> pieces) {
   }
   end_ += written;
   return 0;
+}
+
+// Writes what the file has from `begin` up to its end, as it is.
+void LogWriter::write_again(uint64_t begin) {
+  std::vector<uint8_t> bytes(std::min<uint64_t>(end_ - begin, 1 << 20));
+  const uint64_t end = end_;
+  for (end_ = begin; end_ < end;) {
+    const ssize_t n = TEMP_FAILURE_RETRY(
+        ::pread(file_.get(), bytes.data(), std::min<uint64_t>(end - end_, bytes.size()), static_cast<off_t>(end_)));
+    if (n <= 0) fail_for_good("read", n < 0 ? errno : EIO);
+    iovec pieces[] = {{bytes.data(), static_cast<size_t>(n)}};
+    if (const int error = write_pieces(pieces)) fail_for_good("write", error);
+  }
 }
 
 void LogWriter::append(int64_t version, std::span<const uint8_t> payload) {

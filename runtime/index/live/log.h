@@ -28,6 +28,7 @@ struct LogHeader {
 struct LogRecord {
   int64_t version = 0;
   std::span<const uint8_t> payload;
+  uint64_t synced = 0;  // bytes of the log that were on the disk when it was written
 };
 
 // What a log holds, and how it ends.
@@ -42,6 +43,7 @@ struct LogContents {
   LogHeader header;
   std::vector<LogRecord> records;  // views of the bytes
   uint64_t whole_bytes = 0;        // up to the end of the last of them
+  uint64_t synced_bytes = 0;       // of them, those that the records say were on the disk
   End end = End::kClean;
 };
 
@@ -55,6 +57,7 @@ class LogReader {
   const LogHeader& header() const { return header_; }
   const std::string& path() const { return path_; }
   uint64_t whole_bytes() const { return at_; }
+  uint64_t synced_bytes() const { return synced_; }
   // Records that are whole by now and were not read before; they are views until the next call.
   LogContents read();
 
@@ -63,7 +66,7 @@ class LogReader {
   std::string path_;
   InputFile file_;
   LogHeader header_;
-  uint64_t at_;
+  uint64_t at_, synced_;
   int64_t next_version_;
   std::vector<uint8_t> bytes_;
 };
@@ -74,8 +77,10 @@ class LogWriter {
  public:
   // Creates the file, which must not exist, and syncs it; its name in the folder is the caller's to sync.
   static LogWriter create(CpuTarget target, const std::string& path, const LogHeader& header);
-  // Goes on behind `whole_bytes`, after which the file is cut.
-  static LogWriter open(CpuTarget target, const std::string& path, const LogHeader& header, uint64_t whole_bytes);
+  // Goes on behind `whole_bytes`, after which the file is cut. What comes after `synced_bytes` is written once more: if
+  // a sync of it failed, the system shows it all the same, and would sync it no more.
+  static LogWriter open(CpuTarget target, const std::string& path, const LogHeader& header, uint64_t whole_bytes,
+                        uint64_t synced_bytes);
 
   void append(int64_t version, std::span<const uint8_t> payload);
   void sync();
@@ -88,6 +93,7 @@ class LogWriter {
   void check_sound() const;
   [[noreturn]] void fail_for_good(const char* action, int error);
   int write_pieces(std::span<iovec> pieces);
+  void write_again(uint64_t begin);
 
   CpuTarget target_;
   std::string path_;

@@ -12,10 +12,11 @@
 namespace sidbeam {
 namespace {
 
-// Bits that are 0 so far, set one after the other.
+// Bits [at, end) that are 0 so far, set one after the other. More than these are dropped: lists of a damaged base may
+// have other tokens in common with the delta than a search in them finds.
 class BitWriter {
  public:
-  BitWriter(uint64_t* words, uint64_t at) : words_(words), at_(at) {}
+  BitWriter(uint64_t* words, uint64_t at, uint64_t end) : words_(words), at_(at), end_(end) {}
   void put(bool value) { put_word(value ? 1 : 0, 1); }
   // The bits [begin, begin + count) of others, which have a word more than they fill.
   void copy(const uint64_t* from, uint64_t begin, uint64_t count) {
@@ -25,12 +26,17 @@ class BitWriter {
 
  private:
   void put_word(uint64_t bits, uint64_t count) {
+    if (count > end_ - at_) {
+      count = end_ - at_;
+      if (count == 0) return;
+      bits &= ~uint64_t{0} >> (64 - count);
+    }
     words_[at_ / 64] |= bits << at_ % 64;
     if (at_ % 64 + count > 64) words_[at_ / 64 + 1] |= bits >> (64 - at_ % 64);
     at_ += count;
   }
   uint64_t* words_;
-  uint64_t at_;
+  uint64_t at_, end_;
 };
 
 struct LevelMerge {
@@ -72,7 +78,8 @@ void LevelMerge::merge_row(uint64_t place, uint64_t node, uint64_t* edges) const
   const BaseChildren children(base, number, in_base);
   uint64_t run[2], begin = 0, at = 0;
   const uint64_t* bits = bits_of_children(*this, children, in_base, run, begin);
-  BitWriter out(edges, row_of(overlay().rows, place).begin);
+  const Row merged = row_of(overlay().rows, place);
+  BitWriter out(edges, merged.begin, merged.begin + merged.count);
   for (uint64_t edge = row.begin; edge < row.begin + row.count; ++edge) {
     const uint64_t token = own().tokens[edge];
     const uint64_t next =

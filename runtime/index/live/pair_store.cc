@@ -41,10 +41,11 @@ void check(const Catalogue::Pairs& pairs, bool named) {
     fail(SIDBEAM_INVALID_ARGUMENT, "codes is NULL, expected %lld rows", count);
   if (named ? pairs.has_ids() : pairs.has_names())
     fail(SIDBEAM_INVALID_ARGUMENT, "%s is given, expected %s, since ids of the catalogue are %s",
-         named ? "ids" : "id_offsets", named ? "names" : "ids", named ? "strings" : "integers");
-  if (pairs.count > 0 && (named ? !pairs.has_names() : !pairs.has_ids()))
-    fail(SIDBEAM_INVALID_ARGUMENT, "%s is NULL, expected the %s of %lld items", named ? "id_offsets" : "ids",
-         named ? "names" : "ids", count);
+         named ? "ids" : "names", named ? "names" : "ids", named ? "strings" : "integers");
+  if (pairs.count > 0 && (named ? !pairs.has_names() : !pairs.has_ids())) {
+    const char* const kind = named ? "names" : "ids";
+    fail(SIDBEAM_INVALID_ARGUMENT, "%s is NULL, expected the %s of %lld items", kind, kind, count);
+  }
 }
 
 bool same_id(const ItemId& a, const ItemId& b) { return a.number == b.number && a.name == b.name; }
@@ -226,8 +227,8 @@ bool PairStore::settle_pair(const NewPair& pair, int64_t first, int64_t to, std:
   return true;
 }
 
-// Lets the pairs from `first` on take effect.
-void PairStore::settle(int64_t first) {
+// Lets the pairs from `first` on take effect, whose names came after a mark.
+void PairStore::settle(int64_t first, const TextRoom::Mark& names) {
   std::vector<uint64_t> sources;
   NewPair together[kTogether];
   int64_t to = first;
@@ -245,8 +246,10 @@ void PairStore::settle(int64_t first) {
     if (live_.size() < row / 64 + 2) live_.resize(row / 64 + 2);
     set_live(row, true);
   }
+  const bool dropped = to < pairs_.rows;
   pairs_.rows = to;
   pairs_.attributes.rewind(to);
+  if (dropped) pairs_.gather_names(first, names);
   take_values(first, sources);
 }
 
@@ -274,7 +277,7 @@ bool PairStore::add(const Catalogue::Pairs& pairs, std::span<const sidbeam_attri
   try {
     pairs_.add(pairs, settings_.threads);
     for (const sidbeam_attribute_column* column : attributes) pairs_.attributes.set(*column, first, pairs.count);
-    settle(first);
+    settle(first, before.pairs.name_text);
   } catch (...) {
     go_back(before);
     throw;

@@ -84,7 +84,7 @@ class PairStore {
 
  private:
   static constexpr uint64_t kNoRow = ~uint64_t{0};
-  void settle(int64_t first);
+  void settle(int64_t first, const TextRoom::Mark& names);
   // A pair of the add that is under way, and what is found of it ahead of its turn.
   struct NewPair {
     int64_t pair;

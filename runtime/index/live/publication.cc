@@ -2,6 +2,7 @@
 #include "index/live/publication.h"
 
 #include <string>
+#include <utility>
 
 #include "schemas/live_generated.h"
 #include "support/error.h"
@@ -26,8 +27,26 @@ struct ChangeWriter {
     need(static_cast<uint64_t>(count) * sizeof(T));
     return values != nullptr ? builder.CreateVector(values, static_cast<size_t>(count)) : Offset<Vector<T>>();
   }
+  // Values that may be anything where is_read(i) is false, and are 0 in the log there.
+  template <class T, class IsRead>
+  Offset<Vector<T>> vector_where(const T* values, int64_t count, const IsRead& is_read) {
+    need(static_cast<uint64_t>(count) * sizeof(T));
+    std::vector<T> read(values != nullptr ? static_cast<size_t>(count) : 0);
+    for (size_t i = 0; i < read.size(); ++i)
+      if (is_read(static_cast<int64_t>(i))) read[i] = values[i];
+    return vector(values != nullptr ? read.data() : nullptr, count);
+  }
   Offset<Vector<uint8_t>> text(const char* bytes, int64_t count) {
     return vector(reinterpret_cast<const uint8_t*>(count > 0 ? bytes : ""), count);
+  }
+  // Strings of text from its first one on: it may be a piece of a larger one.
+  std::pair<Offset<Vector<int64_t>>, Offset<Vector<uint8_t>>> strings(const int64_t* offsets, int64_t count,
+                                                                      const char* bytes) {
+    need(static_cast<uint64_t>(count + 1) * sizeof(int64_t));
+    std::vector<int64_t> begins(static_cast<size_t>(count) + 1);
+    for (size_t i = 0; count > 0 && i < begins.size(); ++i) begins[i] = offsets[i] - offsets[0];
+    const auto begins_at = vector(begins.data(), count + 1);
+    return {begins_at, text(count > 0 ? bytes + offsets[0] : "", begins.back())};
   }
   Offset<format::LiveColumn> column(const sidbeam_attribute_column& from, AttributeType type, int64_t count);
   Offset<format::Ids> ids(const Catalogue::Pairs& pairs);
@@ -39,35 +58,31 @@ struct ChangeWriter {
   FlatBufferBuilder builder;
 };
 
-// Of the arrays of values those that the type needs; the others may be anything.
+// Of the arrays of values those that the type needs, and of them what is read; the rest may be anything.
 Offset<format::LiveColumn> ChangeWriter::column(const sidbeam_attribute_column& from, AttributeType type,
                                                 int64_t count) {
-  std::vector<uint8_t> valid;
-  for (int64_t i = 0; from.valid_bits != nullptr && i < count; ++i)
-    valid.push_back(from.valid_bits[i / 8] >> i % 8 & 1);
+  std::vector<uint8_t> bits;
+  for (int64_t i = 0; from.valid_bits != nullptr && i < count; ++i) bits.push_back(from.valid_bits[i / 8] >> i % 8 & 1);
+  const uint8_t* const valid = from.valid_bits != nullptr ? bits.data() : from.valid;
+  const auto is_valid = [&](int64_t i) { return valid == nullptr || valid[i] != 0; };
   const bool has_lists = type == AttributeType::kStringList;
   const auto name = builder.CreateString(from.name);
-  const auto valid_at = vector(from.valid_bits != nullptr ? valid.data() : from.valid, count);
-  const auto integers = vector(type == AttributeType::kI64 ? from.integers : nullptr, count);
-  const auto numbers = vector(type == AttributeType::kF32 ? from.numbers : nullptr, count);
-  const auto bools = vector(type == AttributeType::kBool ? from.bools : nullptr, count);
+  const auto valid_at = vector(valid, count);
+  const auto integers = vector_where(type == AttributeType::kI64 ? from.integers : nullptr, count, is_valid);
+  const auto numbers = vector_where(type == AttributeType::kF32 ? from.numbers : nullptr, count, is_valid);
+  const auto bools = vector_where(type == AttributeType::kBool ? from.bools : nullptr, count, is_valid);
   if (!has_dictionary(type)) return format::CreateLiveColumn(builder, name, valid_at, integers, numbers, bools);
   const int64_t values = has_lists ? from.lists[count] : count;
   const int64_t strings = from.codes != nullptr ? from.string_count : values;
   const auto lists = vector(has_lists ? from.lists : nullptr, count + 1);
-  const auto codes = vector(from.codes, values);
-  const auto offsets = vector(from.offsets, strings + 1);
-  const auto bytes = text(from.text, from.offsets[strings]);
+  const auto codes = vector_where(from.codes, values, [&](int64_t i) { return has_lists || is_valid(i); });
+  const auto [offsets, bytes] = this->strings(from.offsets, strings, from.text);
   return format::CreateLiveColumn(builder, name, valid_at, integers, numbers, bools, lists, codes, offsets, bytes);
 }
 
 Offset<format::Ids> ChangeWriter::ids(const Catalogue::Pairs& pairs) {
   if (pairs.ids != nullptr) return format::CreateIds(builder, vector(pairs.ids, pairs.count));
-  const int64_t first = pairs.id_offsets[0];
-  std::vector<int64_t> offsets(pairs.id_offsets, pairs.id_offsets + pairs.count + 1);
-  for (int64_t& offset : offsets) offset -= first;
-  const auto offsets_at = vector(offsets.data(), pairs.count + 1);
-  const auto names = text(pairs.id_bytes + first, offsets.back());
+  const auto [offsets_at, names] = strings(pairs.id_offsets, pairs.count, pairs.id_bytes);
   return format::CreateIds(builder, 0, offsets_at, names);
 }
 
@@ -81,7 +96,10 @@ std::vector<uint8_t> write_addition(const Index& base, const Catalogue::Pairs& p
     columns.push_back(writer.column(*column, find_attribute(base.attributes, column->name)->type, pairs.count));
   const auto columns_at =
       columns.empty() ? Offset<Vector<Offset<format::LiveColumn>>>() : writer.builder.CreateVector(columns);
-  const auto codes = writer.vector(pairs.codes, pairs.count * base.view.levels);
+  const int64_t levels = base.view.levels;
+  const auto codes = writer.vector_where(pairs.codes, pairs.count * levels, [&](int64_t i) {
+    return pairs.lengths == nullptr || i % levels < pairs.lengths[i / levels];
+  });
   const auto lengths = writer.vector(pairs.lengths, pairs.count);
   const auto ids = writer.ids(pairs);
   const auto priorities = writer.vector(pairs.priorities, pairs.count);
@@ -114,6 +132,11 @@ std::vector<uint8_t> write_removal(const IndexView& base, std::span<const ItemId
 
 std::vector<uint8_t> write_publication(const PublicationInfo& info, std::span<const std::vector<uint8_t>> changes,
                                        std::span<const uint64_t> toggled) {
+  int64_t bytes = std::ssize(toggled) * int64_t{sizeof(uint64_t)};
+  for (const std::vector<uint8_t>& change : changes) bytes += std::ssize(change) + kChangeOverhead;
+  if (bytes > kMostPublicationBytes)
+    fail(SIDBEAM_UNSUPPORTED, "what version %lld changes would take %lld bytes of the log, more than 2 GiB",
+         static_cast<long long>(info.version), static_cast<long long>(bytes));
   FlatBufferBuilder builder;
   std::vector<Offset<format::ChangeBytes>> all;
   for (const std::vector<uint8_t>& change : changes) {

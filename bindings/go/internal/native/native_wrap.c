@@ -261,6 +261,15 @@ static inline int fl_long_enough(sidbeam_error* err, const char* name, const voi
 }
 #define FLAT_NEED(err, array, need) fl_long_enough(err, #array, (array).data, (array).count, need)
 
+/* 1 if an array, where there is one, has as many elements as are expected. */
+static inline int fl_as_many(sidbeam_error* err, const char* name, const void* data, int64_t have, int64_t expected) {
+  if (err->code != 0) return 0;
+  if (data == NULL || have == expected) return 1;
+  fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "%s has %" PRId64 " elements, expected %" PRId64, name, have, expected);
+  return 0;
+}
+#define FLAT_AS_MANY(err, array, expected) fl_as_many(err, #array, (array).data, (array).count, expected)
+
 /* 1 if the array is there and long enough. */
 static inline int fl_given(sidbeam_error* err, const char* name, const void* data, int64_t have, int64_t need) {
   if (err->code == 0 && data == NULL && need > 0)
@@ -2216,14 +2225,15 @@ static inline flat_handle* flat_catalog_open(flat_handle* runtime, const char* f
   return fl_box_catalog(catalog, err);
 }
 
-/* Fills in all but the attributes; returns 1 if the arrays are long enough. */
+/* Fills in all but the attributes; returns 1 if the arrays are as long as `count` says. */
 static inline int fl_pairs(flat_in_i32 codes, int32_t levels, flat_in_i32 lengths, int64_t count, flat_in_i64 ids,
                            flat_in_bytes id_bytes, flat_in_i64 id_offsets, flat_in_i64 priorities, sidbeam_pairs* out,
                            sidbeam_error* err) {
-  if (!FLAT_GIVEN(err, codes, fl_product(count, levels)) || !FLAT_NEED(err, lengths, count) ||
-      !FLAT_NEED(err, ids, count) || !FLAT_NEED(err, priorities, count))
+  const int64_t size = fl_product(count, levels);
+  if (!FLAT_AS_MANY(err, codes, size) || !FLAT_GIVEN(err, codes, size) || !FLAT_AS_MANY(err, lengths, count) ||
+      !FLAT_AS_MANY(err, ids, count) || !FLAT_AS_MANY(err, priorities, count))
     return 0;
-  if (id_offsets.data != NULL && (!FLAT_NEED(err, id_offsets, fl_product(count, 1) + 1) ||
+  if (id_offsets.data != NULL && (!FLAT_AS_MANY(err, id_offsets, fl_product(count, 1) + 1) ||
                                   !FLAT_GIVEN(err, id_bytes, count > 0 ? id_offsets.data[count] : 0)))
     return 0;
   out->codes = codes.data;

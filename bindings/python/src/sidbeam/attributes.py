@@ -228,7 +228,10 @@ class Attribute:
 
     @property
     def strings(self) -> list[str]:
-        """The distinct strings, sorted by their bytes; codes are their numbers."""
+        """The distinct strings, sorted by their bytes; codes are their numbers.
+
+        Of a version of a live catalogue those of its base are first, and behind them what came since, sorted too.
+        """
         if self._strings is None:
             count = (self.distinct or 0) if self.type >= AttributeType.STRING else 0
             offsets = np.zeros(count + 1, np.int64)

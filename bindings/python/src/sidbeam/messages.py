@@ -122,6 +122,7 @@ _RULES: tuple[tuple[re.Pattern[str], _Replacement], ...] = tuple(
             r"^name is given, expected NULL and an id: the ids of this index are integers",
             "item is a str, expected an integer: the ids of this index are integers",
         ),
+        (r"^names is NULL, expected the names of (\S+) items", r"ids is None, expected the ids of \1 items"),
         (
             r"^sampling is NULL, expected seeds and requests in mode (\w+)",
             lambda match: f'seeds and requests are None, expected both in mode "{match[1].lower()}"',

@@ -124,7 +124,8 @@ typedef struct sidbeam_version_info {
 
 /* Makes a catalogue whose version 1 is the base: an index with a trie, whose items are known by their ids. In a folder,
  * which is made or holds no catalogue yet, the base is copied; NULL: in memory. config NULL means all defaults. The
- * catalogue holds the base. Close it with sidbeam_catalog_close().
+ * catalogue holds the base. Close it with sidbeam_catalog_close(). The folder should have nothing else: whoever opens
+ * it to write removes files named base-N.sidx and log-N.slog that the catalogue has ceased to name.
  * Errors: INVALID_ARGUMENT (config; a folder that holds a catalogue; a version as base), MISSING_SECTION (no trie),
  * IO_ERROR, BAD_STATE (another writer), OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_catalog_create(sidbeam_index* base, const char* folder,

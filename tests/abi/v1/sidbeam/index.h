@@ -69,9 +69,10 @@ typedef struct sidbeam_index_info {
   char attribute_digest[33]; /* XXH3-128 of the attributes' names, types and values; zeros where there are none */
   int64_t attribute_count;   /* columns of values by item row; see sidbeam_index_get_attribute() */
   /* Of a version of a live catalogue (catalog.h), whose sids and items count those that have gone too; its fingerprint
-   * is of its base's, of what was added and of what is live; max_children, nodes, collisions and max_items_per_sid are
-   * at most what they say; file_bytes is 0, and its sections are its base's. An older version that is made again, since
-   * nobody held it, counts what came after it as gone, and has another fingerprint. Otherwise 0, 0 and items. */
+   * and attribute_digest are of its base's, of what was added and of what is live; max_children, nodes, collisions and
+   * max_items_per_sid are at most what they say; file_bytes is 0, and its sections are its base's. An older version
+   * that is made again, since nobody held it, counts what came after it as gone, and has other hashes. Otherwise 0, 0
+   * and items. */
   int64_t version, generation, live_items;
 } sidbeam_index_info;
 #define SIDBEAM_INDEX_INFO_INIT                                                                                     \

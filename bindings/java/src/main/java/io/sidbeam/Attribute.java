@@ -80,7 +80,8 @@ public final class Attribute {
   }
 
   /**
-   * The distinct strings, sorted by bytes; codes are their numbers.
+   * The distinct strings, sorted by bytes (of a version of a live catalogue those of its base, and behind them what
+   * came since, sorted too); codes are their numbers.
    *
    * @return a new list, empty where the type has no strings
    */

@@ -37,16 +37,16 @@ final class Build<T> {
   }
 
   T run() {
-    RuntimeException thrown = await();
-    if (error != null) {
-      throw error;
-    }
+    Throwable thrown = await();
     boolean cancelled = failure instanceof SidbeamException e && e.status() == Status.CANCELLED;
     if (cancelled || thrown != null) {
       setCancelled.accept(0);
     }
+    if (error != null) {
+      throw error;
+    }
     if (thrown != null) {
-      throw thrown;
+      Build.<RuntimeException>rethrow(thrown);
     }
     if (failure != null) {
       throw (RuntimeException) failure.fillInStackTrace(); // the caller's stack, not the worker's run()
@@ -54,10 +54,16 @@ final class Build<T> {
     return result;
   }
 
+  /** As it is: a listener that is written in another language may throw a checked exception. */
+  @SuppressWarnings("unchecked")
+  private static <E extends Throwable> void rethrow(Throwable thrown) throws E {
+    throw (E) thrown;
+  }
+
   /** Waits for the worker, whatever happens; returns what the listener threw. */
-  private RuntimeException await() {
+  private Throwable await() {
     boolean interrupted = false;
-    RuntimeException thrown = null;
+    Throwable thrown = null;
     worker.start();
     while (worker.isAlive()) {
       try {
@@ -68,7 +74,7 @@ final class Build<T> {
       } catch (InterruptedException e) {
         interrupted = true;
         setCancelled.accept(1);
-      } catch (RuntimeException e) {
+      } catch (Throwable e) {
         thrown = e;
         setCancelled.accept(1);
       }

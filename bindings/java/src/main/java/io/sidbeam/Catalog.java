@@ -169,13 +169,10 @@ public final class Catalog extends NativeObject {
    */
   public void add(Pairs pairs) {
     Pairs p = Buffers.given(pairs, "pairs");
-    if (p.elements % levels != 0) {
-      throw SidbeamException.invalid("codes has " + p.elements + " elements, expected a multiple of the " + levels
-          + " levels");
-    }
+    int count = p.count(levels);
     try (Pairs.Columns columns = p.attributes.isEmpty() ? null : new Pairs.Columns(p.attributes)) {
-      run(() -> Native.flat_catalog_add(handle, p.codes, levels, p.lengths, p.elements / levels, p.ids,
-          p.names.bytes(), p.names.offsets(), p.priorities, columns == null ? 0 : columns.handle));
+      run(() -> Native.flat_catalog_add(handle, p.codes, levels, p.lengths, count, p.ids, p.names.bytes(),
+          p.names.offsets(), p.priorities, columns == null ? 0 : columns.handle));
     }
   }
 

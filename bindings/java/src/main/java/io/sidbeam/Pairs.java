@@ -13,7 +13,6 @@ import java.util.Map;
  */
 public final class Pairs {
   final Object codes;
-  final int elements;
   Object lengths;
   Object ids;
   Text.Joined names = new Text.Joined(null, null);
@@ -27,7 +26,6 @@ public final class Pairs {
    */
   public Pairs(int... codes) {
     this.codes = Buffers.given(codes, "codes");
-    elements = codes.length;
   }
 
   /**
@@ -37,7 +35,6 @@ public final class Pairs {
    */
   public Pairs(IntBuffer codes) {
     this.codes = Buffers.in(Buffers.given(codes, "codes"), "codes");
-    elements = codes.remaining();
   }
 
   /**
@@ -127,6 +124,20 @@ public final class Pairs {
   public Pairs attribute(String name, AttributeValues values) {
     attributes.put(Buffers.given(name, "name"), Buffers.given(values, "values"));
     return this;
+  }
+
+  /** The number of pairs as of now: a buffer's limits may have changed since it was given. */
+  int count(int levels) {
+    int elements = codes instanceof IntBuffer buffer ? buffer.remaining() : ((int[]) codes).length;
+    if (elements % levels != 0) {
+      throw SidbeamException.invalid("codes has " + elements + " elements, expected a multiple of the " + levels
+          + " levels");
+    }
+    int count = elements / levels;
+    if (names.offsets() != null && names.offsets().length != count + 1) {
+      throw SidbeamException.invalid("names has " + (names.offsets().length - 1) + " elements, expected " + count);
+    }
+    return count;
   }
 
   /** The values of attributes for one call, in C's memory. */

@@ -8,6 +8,7 @@ import static io.sidbeam.LivePairs.listed;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.IntBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -82,6 +83,14 @@ class CatalogTest {
       try (Index base = builder.finish(); Catalog catalog = Catalog.create(base)) {
         catalog.add(new Pairs(Buffers.ints(new int[] {1, 3, 3, 9})).lengths(Buffers.ints(new int[] {2, 1}))
             .names(List.of("c", "ß")).priorities(Buffers.longs(new long[] {1, 2})));
+        refused(Status.INVALID_ARGUMENT, "names is null, expected the names of 1 items",
+            () -> catalog.add(new Pairs(0, 1)));
+        refused(Status.INVALID_ARGUMENT, "ids is given, expected names, since ids of the catalogue are strings",
+            () -> catalog.add(new Pairs(0, 1).ids(1)));
+        refused(Status.INVALID_ARGUMENT, "names has 1 elements, expected 2",
+            () -> catalog.add(new Pairs(0, 1, 0, 2).names(List.of("e"))));
+        refused(Status.INVALID_ARGUMENT, "names has 2 elements, expected 1",
+            () -> catalog.add(new Pairs(0, 1).names(List.of("e", "f"))));
         assertEquals(1, catalog.remove(ItemList.ofNames("a", "x")));
         assertEquals(0, catalog.remove(ItemList.ofNames()));
         Index index = catalog.snapshot(catalog.publish());
@@ -90,6 +99,23 @@ class CatalogTest {
         IndexInfo info = index.info();
         assertEquals(List.of(2L, 1L, 3L), List.of(info.version(), info.generation(), info.liveItems()));
         index.close();
+      }
+    }
+  }
+
+  @Test
+  void buffersAreReadByTheCall() {
+    try (Catalog catalog = LivePairs.catalog(null, new CatalogConfig())) {
+      IntBuffer codes = Buffers.ints(new int[] {0, 1, 5, 4});
+      Pairs pairs = new Pairs(codes).ids(1000);
+      refused(Status.INVALID_ARGUMENT, "ids has 1 elements, expected 2", () -> catalog.add(pairs));
+      codes.position(2);
+      catalog.add(pairs);
+      LivePairs added = new LivePairs();
+      added.put(List.of(5L, 4L, 1000L), 0L);
+      try (Index index = catalog.snapshot(catalog.publish()); Index expected = BASE.and(added).index()) {
+        assertEquals(BASE.size() + 1, index.info().liveItems());
+        assertEquals(LivePairs.found(expected, "true"), LivePairs.found(index, "true"));
       }
     }
   }
@@ -172,8 +198,15 @@ class CatalogTest {
       refused(Status.INVALID_ARGUMENT, "codes has 1 elements, expected a multiple of the 2 levels",
           () -> catalog.add(new Pairs(0).ids(1)));
       refused(Status.INVALID_ARGUMENT, "ids is null, expected the ids of 1 items", () -> catalog.add(new Pairs(0, 1)));
-      refused(Status.INVALID_ARGUMENT, "ids has 1 elements, expected at least 2",
+      refused(Status.INVALID_ARGUMENT, "ids has 1 elements, expected 2",
           () -> catalog.add(new Pairs(0, 1, 0, 2).ids(1)));
+      refused(Status.INVALID_ARGUMENT, "ids has 2 elements, expected 1", () -> catalog.add(new Pairs(0, 1).ids(1, 2)));
+      refused(Status.INVALID_ARGUMENT, "lengths has 2 elements, expected 1",
+          () -> catalog.add(new Pairs(0, 1).ids(1).lengths(2, 2)));
+      refused(Status.INVALID_ARGUMENT, "priorities has 2 elements, expected 1",
+          () -> catalog.add(new Pairs(0, 1).ids(1).priorities(5, 5)));
+      refused(Status.INVALID_ARGUMENT, "names is given, expected ids, since ids of the catalogue are integers",
+          () -> catalog.add(new Pairs(0, 1).names(List.of("a"))));
       refused(Status.INVALID_ARGUMENT, "no attribute 'size' was declared",
           () -> catalog.add(new Pairs(0, 1).ids(1).attribute("size", AttributeValues.of(1L))));
       refused(Status.INVALID_ARGUMENT, "attributes have 2 values, expected 1, one per pair",
