@@ -170,6 +170,10 @@ class CatalogFolderTest {
           }))).getMessage());
       assertEquals(List.of("the catalogue is being compacted already"), refusals);
       assertTrue(phases.contains(Phase.GATHER), phases.toString());
+      assertEquals("mine too", assertThrows(AssertionError.class,
+          () -> catalog.compact(config.progress((phase, done, total) -> {
+            throw new AssertionError("mine too");
+          }))).getMessage());
       refused(Status.CANCELLED, "was cancelled by its progress callback",
           () -> catalog.compact(config.progress((phase, done, total) -> Thread.currentThread().interrupt())));
       assertTrue(Thread.interrupted());
