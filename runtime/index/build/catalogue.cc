@@ -259,7 +259,7 @@ void Catalogue::gather_names(int64_t first, const TextRoom::Mark& to) {
   for (int64_t row = first; row < rows; ++row) text += names[row];
   name_text.rewind(to);
   char* at = name_text.take(std::ssize(text));
-  std::memcpy(at, text.data(), text.size());
+  std::copy(text.begin(), text.end(), at);
   for (int64_t row = first; row < rows; ++row) {
     names[row] = {at, names[row].size()};
     at += names[row].size();

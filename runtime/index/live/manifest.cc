@@ -30,7 +30,7 @@ uint64_t checksum_of(CpuTarget target, const ManifestPreamble& preamble, const u
 }
 
 std::string name_of(const flatbuffers::String* from, const char* path) {
-  const std::string name = from != nullptr ? from->str() : "";
+  std::string name = from != nullptr ? from->str() : "";
   if (name.empty() || name.size() > 255 || name[0] == '.' || name.find_first_of(std::string("/\0", 2)) != name.npos)
     corrupt(path, "a file that it names is none of its folder");
   return name;

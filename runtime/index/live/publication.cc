@@ -30,11 +30,12 @@ struct ChangeWriter {
   // Values that may be anything where is_read(i) is false, and are 0 in the log there.
   template <class T, class IsRead>
   Offset<Vector<T>> vector_where(const T* values, int64_t count, const IsRead& is_read) {
+    if (values == nullptr) return {};
     need(static_cast<uint64_t>(count) * sizeof(T));
-    std::vector<T> read(values != nullptr ? static_cast<size_t>(count) : 0);
+    std::vector<T> read(static_cast<size_t>(count));
     for (size_t i = 0; i < read.size(); ++i)
       if (is_read(static_cast<int64_t>(i))) read[i] = values[i];
-    return vector(values != nullptr ? read.data() : nullptr, count);
+    return vector(read.data(), count);
   }
   Offset<Vector<uint8_t>> text(const char* bytes, int64_t count) {
     return vector(reinterpret_cast<const uint8_t*>(count > 0 ? bytes : ""), count);
