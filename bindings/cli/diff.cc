@@ -3,9 +3,9 @@
 #include "diff.h"
 
 #include <algorithm>
-#include <compare>
 #include <limits>
 #include <memory>
+#include <tuple>
 
 #include "commands.h"
 #include "items.h"
@@ -26,7 +26,9 @@ struct Id {
   uint64_t number = 0;
   std::string_view name;
 
-  auto operator<=>(const Id&) const = default;
+  bool operator<(const Id& other) const {
+    return std::tie(positive, number, name) < std::tie(other.positive, other.number, other.name);
+  }
 };
 
 struct Item {
