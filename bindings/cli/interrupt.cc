@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interrupt.h"
 
+#include <unistd.h>
+
 #include <csignal>
 
 namespace cli {
@@ -10,7 +12,15 @@ namespace {
 volatile std::sig_atomic_t raised = 0;
 std::string kept;
 
-extern "C" void raise_flag(int) { raised = 1; }
+// A read may begin to wait between a look at the flag and the signal, which would not end it: the signal comes again
+// every second, by SIGALRM.
+extern "C" void raise_flag(int) {
+  raised = 1;
+  struct sigaction action {};
+  action.sa_handler = raise_flag;
+  ::sigaction(SIGALRM, &action, nullptr);
+  ::alarm(1);
+}
 
 }  // namespace
 
