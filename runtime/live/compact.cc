@@ -118,8 +118,7 @@ int64_t LiveCatalog::move_to(Ref<sidbeam_index> base, const sidbeam_index& built
   std::vector<uint64_t> pending = from.store.toggled();
   keep_odd(pending);
   std::vector<std::vector<uint8_t>> changes = carry_over(from, pending, from.store.live(), *to);
-  int64_t bytes = 0;
-  for (const std::vector<uint8_t>& change : changes) bytes += std::ssize(change) + kChangeOverhead;
+  const int64_t bytes = recorded_bytes(changes);
   if (storage_ != nullptr) {
     check_change_bytes(bytes);
     Manifest manifest = storage_->manifest();

@@ -4,44 +4,14 @@ SPDX-License-Identifier: Apache-2.0
 import json
 import os
 import random
-import signal
 import subprocess
 import threading
-import time
 
 import support
-from support import CATALOGUE, Case, npy, run
+from live_case import SECONDS, Live
+from support import CATALOGUE, npy, run
 
-SECONDS = 120  # to wait for events that must happen; no result depends on how long they take
 PUBLISHED = ["version", "published", "generation", "items", "changed", "compact_soon", "seconds"]
-
-
-class Live(Case):
-    """An index x.sidx and the folder of a catalogue that begins with it."""
-
-    def setUp(self):
-        super().setUp()
-        self.x = self.index()
-        self.live = self.path("live")
-
-    def create(self, *options):
-        return self.json("catalog", "create", self.live, "--base", self.x, *options)
-
-    def add(self, rows, *options):
-        return self.json("catalog", "add", self.live, self.jsonl("new.jsonl", rows), *options)
-
-    def remove(self, *ids):
-        return self.json("catalog", "remove", self.live, *ids)
-
-    def pairs(self, index):
-        """All (SID, item) pairs, by the SIDs of the items that there are in any version."""
-        found = set()
-        for item in map(str, range(10, 40)):
-            found |= {(tuple(sid["sid"]), item) for sid in self.json("lookup", index, "--item", item)["sids"]}
-        return found
-
-    def versions(self):
-        return [each["version"] for each in self.json("catalog", "log", self.live)["versions"]]
 
 
 class Changes(Live):
@@ -198,100 +168,6 @@ class Changes(Live):
         self.assertEqual(self.versions(), [5])
         self.assertEqual(sorted(os.listdir(self.live)), ["base-2.sidx", "catalog.live", "lock", "log-5.slog"])
         self.fails("expected one of those that are kept, 5 to 5", "lookup", self.live + "@1", "--item", 1)
-
-
-class Writers(Live):
-    def test_one_at_a_time(self):
-        self.create()
-        writer = subprocess.Popen([support.PROGRAM, "catalog", "publish", self.live], stdin=subprocess.PIPE,
-                                  stdout=subprocess.PIPE)
-        writer.stdin.write(b'{"remove": 10}\n{"publish": true}\n')
-        writer.stdin.flush()
-        self.assertIn(b"version 2 ", writer.stdout.readline())
-        source = self.jsonl("new.jsonl", [(20, [0, 0, 1])])
-        for command in [["add", self.live, source], ["remove", self.live, 1], ["rollback", self.live, 1],
-                        ["compact", self.live], ["publish", self.live]]:
-            self.fails("has another writer: process %d on " % writer.pid, "catalog", *command)
-        self.assertEqual(self.json("inspect", self.live)["version"], 2)
-        writer.communicate()
-        self.assertEqual(writer.returncode, 0)
-        self.assertEqual(self.add([(20, [0, 0, 1])])["version"], 3)
-
-    def test_a_folder_that_holds_none(self):
-        os.mkdir(self.live)
-        for command in [["log"], ["remove", 1], ["compact"], ["follow"]]:
-            self.fails("it holds no catalogue", "catalog", command[0], self.live, *command[1:])
-        for command in [["inspect"], ["verify"], ["lookup", "--item", "1"]]:
-            self.fails("it holds no catalogue", command[0], self.live, *command[1:])
-        self.fails("it holds no catalogue", "catalog", "log", self.path("absent"))
-
-    def test_damage(self):
-        self.create()
-        self.add([(20, [0, 0, 1])])
-        self.add([(21, [0, 0, 1])])
-        log = self.live + "/log-1.slog"
-        with open(log, "rb") as file:
-            good = file.read()
-        self.write("live/log-1.slog", good + b"half a record")
-        status, out, err = run("catalog", "remove", self.live, 20, "--json")
-        self.assertEqual((status, json.loads(out)["version"]), (0, 4))
-        self.assertEqual(err, "sidbeam catalog: warning: catalogue '%s': cut off 13 bytes of a record that was never "
-                              "whole\n" % self.live)
-        bad = bytearray(good)
-        bad[good.index(b"SLIV", good.index(b"SLIV") + 1)] ^= 1  # of version 2
-        self.write("live/log-1.slog", bytes(bad))
-        self.fails("is damaged at byte", "catalog", "remove", self.live, 20)
-        self.fails("is damaged at byte", "lookup", self.live, "--item", 20)
-        status, out, err = run("catalog", "remove", self.live, 12, "--json", "--accept-loss")
-        self.assertEqual(status, 0, err)
-        self.assertIn("is given up, since", err)
-
-    def test_interrupted_creation(self):
-        pipe = self.path("rows.jsonl")
-        os.mkfifo(pipe)
-        process = subprocess.Popen([support.PROGRAM, "catalog", "create", self.live, "--input", pipe],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        with open(pipe, "wb") as writer:  # opens once the program opens it, which catches signals by then
-            writer.write(b'{"item":21,"sid":[1,1,1]}\n')
-            writer.flush()
-            process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=SECONDS)
-        self.assertEqual((process.returncode, out), (1, b""))
-        self.assertEqual(err.decode(), "sidbeam catalog create: cancelled; '%s' is as it was\n" % self.live)
-        self.assertFalse(os.path.exists(self.live))
-
-    def test_interrupted_addition(self):
-        self.create()
-        pipe = self.path("rows.jsonl")
-        os.mkfifo(pipe)
-        good = self.jsonl("a.jsonl", [(20, [0, 0, 1])])
-        process = subprocess.Popen([support.PROGRAM, "catalog", "add", self.live, good, pipe], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE)
-        with open(pipe, "wb") as writer:  # opens once the program opens it, which catches signals by then
-            writer.write(b'{"item":21,"sid":[1,1,1]}\n')
-            writer.flush()
-            process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=SECONDS)
-        self.assertEqual((process.returncode, out), (1, b""))
-        self.assertEqual(err.decode(), "sidbeam catalog add: cancelled; '%s' is as it was\n" % self.live)
-        self.assertEqual(self.versions(), [1])
-
-    def test_interrupted_compaction(self):
-        source = self.path("big.npy")
-        self.ok("synth", "--items", 1000000, "--levels", 4, "--codes", 256, "--output", source)
-        self.ok("build", "--input", source, "--output", self.x)
-        self.create()
-        self.remove(5)
-        before = sorted(os.listdir(self.live))
-        process = subprocess.Popen([support.PROGRAM, "catalog", "compact", self.live, "--rate", "1M"],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        time.sleep(1)  # it takes a minute at this rate
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=SECONDS)
-        self.assertEqual((process.returncode, out), (1, b""))
-        self.assertEqual(err.decode(), "sidbeam catalog compact: cancelled; '%s' is as it was\n" % self.live)
-        self.assertEqual(sorted(os.listdir(self.live)), before)
-        self.assertEqual(self.versions(), [2, 1])
 
 
 class Session(Live):

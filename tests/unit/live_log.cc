@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "index/live/log.h"
+#include "index/live/publication.h"
 #include "support/cpu_target.h"
 #include "support/error.h"
 
@@ -214,6 +215,18 @@ TEST_F(LiveLog, AFailedWriteIsTakenBack) {
   const Bytes after = read_file();
   expect_prefix(read(after));
   EXPECT_EQ(read(after).records.size(), 2U);
+}
+
+TEST(LivePublication, TakesNoMoreThanCanBeReadAgain) {
+  const uint64_t row = 0;
+  const std::span<const uint64_t> rows(&row, uint64_t{1} << 28);  // nothing of them is read before they are counted
+  try {
+    (void)write_publication({7, 0, 3}, {}, rows);
+    FAIL() << "it was written";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.status, SIDBEAM_UNSUPPORTED);
+    EXPECT_STREQ(failure.message, "what version 7 changes would take 2147483648 bytes of the log, more than 2 GiB");
+  }
 }
 
 }  // namespace

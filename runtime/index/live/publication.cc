@@ -131,10 +131,15 @@ std::vector<uint8_t> write_removal(const IndexView& base, std::span<const ItemId
   return writer.finish(format::CreateChange(writer.builder, 0, removal));
 }
 
+int64_t recorded_bytes(std::span<const std::vector<uint8_t>> changes) {
+  int64_t bytes = 0;
+  for (const std::vector<uint8_t>& change : changes) bytes += std::ssize(change) + kChangeOverhead;
+  return bytes;
+}
+
 std::vector<uint8_t> write_publication(const PublicationInfo& info, std::span<const std::vector<uint8_t>> changes,
                                        std::span<const uint64_t> toggled) {
-  int64_t bytes = std::ssize(toggled) * int64_t{sizeof(uint64_t)};
-  for (const std::vector<uint8_t>& change : changes) bytes += std::ssize(change) + kChangeOverhead;
+  const int64_t bytes = recorded_bytes(changes) + std::ssize(toggled) * int64_t{sizeof(uint64_t)};
   if (bytes > kMostPublicationBytes)
     fail(SIDBEAM_UNSUPPORTED, "what version %lld changes would take %lld bytes of the log, more than 2 GiB",
          static_cast<long long>(info.version), static_cast<long long>(bytes));

@@ -26,6 +26,8 @@ struct PublicationInfo {
 inline constexpr int64_t kMostPublicationBytes = (int64_t{1} << 31) - (int64_t{1} << 22);
 inline constexpr int64_t kChangeOverhead = 64;
 
+int64_t recorded_bytes(std::span<const std::vector<uint8_t>> changes);
+
 // The payload. With back_to, `toggled` are the item rows that come or go.
 std::vector<uint8_t> write_publication(const PublicationInfo& info, std::span<const std::vector<uint8_t>> changes,
                                        std::span<const uint64_t> toggled);

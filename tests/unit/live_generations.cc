@@ -1,0 +1,80 @@
+// A live catalogue whose base is replaced: versions of two generations.
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <iterator>
+
+#include "live/catalog.h"
+#include "live_pairs.h"
+#include "live_search.h"
+
+namespace sidbeam::testing {
+namespace {
+
+// A generation between two others, which its writer has not kept, leaves a gap that nobody is offered.
+TEST(LiveGenerations, AreKeptFromAGapOn) {
+  const Runtime runtime;
+  TestCatalogue all;
+  all.codes = {9};
+  for (int32_t i = 0; i < 9; ++i) all.pairs.push_back({{i}, i, "", 0});
+  const std::string folder = ::testing::TempDir() + "live_gap_" + std::to_string(::getpid());
+  const Ref<sidbeam_index> base = plain_index(runtime.handle, all);
+  CatalogSettings settings;
+  settings.keep.versions = 2;
+  auto catalog = LiveCatalog::create(share(base), folder.c_str(), settings);
+  ASSERT_EQ(catalog->compact(SIDBEAM_COMPACT_CONFIG_INIT), 2);
+  ASSERT_EQ(catalog->go_back(1), 3);
+  for (int64_t id = 0; id < 2; ++id) {
+    ASSERT_EQ(catalog->remove(*IdList(base->index.view, {all.pairs[static_cast<size_t>(id)]}).get()), 0);
+    ASSERT_EQ(catalog->publish(), 4 + id);
+  }
+  catalog.reset();
+  settings.keep.versions = 100;
+  catalog = LiveCatalog::open(Ref<sidbeam_runtime>::share(runtime.handle), folder.c_str(), settings);
+  const sidbeam_catalog_info info = catalog->info();
+  EXPECT_EQ(info.oldest_version, 3);
+  EXPECT_EQ(info.version, 5);
+  for (int64_t version = info.oldest_version; version <= info.version; ++version)
+    EXPECT_EQ(catalog->version_info(version).version, version);
+  EXPECT_THROW(catalog->version_info(1), Failure);
+  std::filesystem::remove_all(folder);
+}
+
+// Versions of two generations to which nothing was added differ in their live bits alone, which are of different bases.
+TEST(LiveGenerations, OneGoesBackToAnotherThatDiffersLittle) {
+  const Runtime runtime;
+  TestCatalogue all;
+  all.codes = {150, 7};
+  const auto begins_with = [](int32_t first, const Pair& pair) { return pair.sid[0] == first; };
+  for (int32_t node = 0; node < 150; ++node)
+    for (int32_t j = 0; j <= node % 7; ++j) all.pairs.push_back({{node, j}, node * 10 + j, "", 0});
+  const Ref<sidbeam_index> base = plain_index(runtime.handle, all);
+  const auto catalog = LiveCatalog::create(share(base), nullptr, CatalogSettings());
+  // All items that begin with a code.
+  const auto remove_below = [&](int32_t first) {
+    std::vector<Pair> pairs;
+    std::copy_if(all.pairs.begin(), all.pairs.end(), std::back_inserter(pairs), std::bind_front(begins_with, first));
+    EXPECT_EQ(catalog->remove(*IdList(base->index.view, pairs).get()), 0);
+    return catalog->publish();
+  };
+  ASSERT_EQ(remove_below(3), 2);
+  ASSERT_EQ(catalog->compact(SIDBEAM_COMPACT_CONFIG_INIT), 3);
+  ASSERT_EQ(remove_below(50), 4);
+  ASSERT_EQ(catalog->go_back(2), 5);
+  std::erase_if(all.pairs, std::bind_front(begins_with, 3));
+  const Ref<sidbeam_index> plain = plain_index(runtime.handle, all);
+  Request everything;
+  everything.beams = 1000;
+  const Outcome expected = Search(runtime.handle, plain.get(), everything).run(1);
+  for (const int64_t version : {2, 5}) {
+    const Outcome found = Search(runtime.handle, catalog->find(version).get(), everything).run(1);
+    ASSERT_EQ(found.items, expected.items);
+    ASSERT_EQ(found.scores, expected.scores);
+    ASSERT_EQ(found.allowed_sids, expected.allowed_sids);
+  }
+}
+
+}  // namespace
+}  // namespace sidbeam::testing
