@@ -51,6 +51,7 @@ target_sources(sidbeam_core PRIVATE
   index/read/open.cc
   index/read/prefix_states.cc
   index/read/repeats.cc
+  index/read/sid_of.cc
   index/read/used_codes.cc
   index/read/value_cap.cc
   index/rules/bit_kernels.cc

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string_view>
 #include <thread>
 
 #include "index/build/builder.h"
@@ -70,26 +71,19 @@ sidbeam_builder_config builder_config(const sidbeam_index& base, const sidbeam_c
   return out;
 }
 
-void add(Builder& builder, const GatheredPairs& gathered) {
-  const Catalogue::Pairs& pairs = gathered.pairs();
-  if (pairs.id_offsets != nullptr) {
-    builder.add_named(pairs.codes, pairs.lengths, pairs.count, pairs.id_bytes, pairs.id_offsets, pairs.priorities);
-  } else {
-    builder.add(pairs.codes, pairs.lengths, pairs.count, pairs.ids, pairs.priorities);
-  }
-  for (const sidbeam_attribute_column* column : gathered.attributes()) builder.set_attribute(*column, pairs.count);
-}
-
 // Adds the live pairs of an index, base or delta, where row i of it is row number(i) of the version.
 template <class Number>
 void add_live(Builder& builder, const Index& index, const sidbeam_index& version, const Catalogue& shape,
               const Number& number, Pace& pace) {
   const uint64_t* live = version.live_rows();
   std::vector<uint64_t> some;
+  std::vector<std::string_view> names;
   for (uint64_t row = 0; row < index.view.items; ++row) {
     if (live == nullptr || has_bit(live, number(row))) some.push_back(row);
     if (some.empty() || (std::ssize(some) < kRowsAtOnce && row + 1 < index.view.items)) continue;
-    add(builder, GatheredPairs({&index, shape}, some, true));
+    builder.add(read_pairs(index, some, names));
+    const GatheredColumns columns({&index, shape}, some);
+    for (const sidbeam_attribute_column* column : columns.columns()) builder.set_attribute(*column, std::ssize(some));
     pace.went(std::ssize(some), std::ssize(some) * (int64_t{4} * index.view.levels + 16));
     some.clear();
   }

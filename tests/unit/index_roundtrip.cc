@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
+#include "index/read/items.h"
 #include "index/read/lookup.h"
+#include "index/read/rising_sids.h"
 #include "index_catalogues.h"
 
 namespace sidbeam::testing {
@@ -104,6 +107,21 @@ void expect_equal(const TestCatalogue& catalogue, const Index& index, const Mode
   EXPECT_EQ(info.longest, longest);
 }
 
+// Rows that are read in their order, some of them left out, give what each gives by itself.
+void expect_rising(const IndexView& view, std::mt19937_64& random) {
+  RisingOrdinals ordinals(view);
+  RisingSids sids(view);
+  const uint64_t step = 1 + random() % 9;
+  for (uint64_t row = random() % step; row < view.items; row += 1 + random() % step) {
+    const uint64_t ordinal = ordinals.of(row);
+    ASSERT_EQ(ordinal, item_ordinal(view, row));
+    int32_t codes[kMaxLevels], expected[kMaxLevels];
+    const int length = sids.read(ordinal, codes);
+    ASSERT_EQ(length, sid_of(view, ordinal, expected)) << "ordinal " << ordinal;
+    ASSERT_TRUE(std::equal(codes, codes + length, expected)) << "ordinal " << ordinal;
+  }
+}
+
 TEST(IndexRoundTrip, RandomCataloguesComeBackWhole) {
   const uint64_t first_seed = 20240601;
   for (uint64_t seed = first_seed; seed < first_seed + 400; ++seed) {
@@ -114,6 +132,7 @@ TEST(IndexRoundTrip, RandomCataloguesComeBackWhole) {
     const Index index = build(catalogue);
     expect_verified(index);
     expect_equal(catalogue, index, model);
+    expect_rising(index.view, random);
     expect_prefixes(catalogue, index, ranges_of(catalogue, model));
     expect_strangers_absent(catalogue, index, model, random);
     if (HasFailure()) break;

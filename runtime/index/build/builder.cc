@@ -73,7 +73,7 @@ struct BuilderState {
       fail(SIDBEAM_INVALID_ARGUMENT, "count is %lld, expected 0 or more", static_cast<ll>(pairs.count));
     catalogue.last_added = catalogue.rows;
     if (pairs.count == 0) return;
-    if (pairs.codes == nullptr)
+    if (pairs.codes == nullptr && !pairs.read_codes)
       fail(SIDBEAM_INVALID_ARGUMENT, "codes is NULL, expected %lld rows", static_cast<ll>(pairs.count));
     catalogue.add(pairs, settings.threads);
   }
@@ -95,6 +95,8 @@ Builder::Builder(const sidbeam_builder_config& config, int threads, const Alloca
     : state_(std::make_unique<BuilderState>(config, threads, allocator, target)) {}
 
 Builder::~Builder() = default;
+
+void Builder::add(const Catalogue::Pairs& pairs) { state_->add(pairs); }
 
 void Builder::add(const int32_t* codes, const int32_t* lengths, int64_t count, const int64_t* ids,
                   const int64_t* priorities) {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "index/arrow/stream.h"
+#include "index/build/catalogue.h"
 #include "index/build/plan.h"
 #include "index/index.h"
 #include "sidbeam/builder.h"
@@ -23,6 +24,7 @@ class Builder {
           CpuTarget target = best_cpu_target());
   ~Builder();
 
+  void add(const Catalogue::Pairs& pairs);  // as the configuration has them
   void add(const int32_t* codes, const int32_t* lengths, int64_t count, const int64_t* ids, const int64_t* priorities);
   void add_named(const int32_t* codes, const int32_t* lengths, int64_t count, const char* id_bytes,
                  const int64_t* id_offsets, const int64_t* priorities);

@@ -3,11 +3,13 @@
 
 #include "index/read/items.h"
 #include "index/read/lookup.h"
+#include "index/read/rising_sids.h"
 #include "index/rules/id_table.h"
 
 namespace sidbeam {
 
-GatheredPairs::GatheredPairs(const PairSource& from, std::span<const uint64_t> rows, bool with_priorities) {
+GatheredPairs::GatheredPairs(const PairSource& from, std::span<const uint64_t> rows, bool with_priorities)
+    : columns_(from, rows) {
   const uint64_t items = from.base_items();
   const int levels = from.pairs.layout.levels;
   codes_.reserve(rows.size() * static_cast<size_t>(levels));
@@ -15,7 +17,6 @@ GatheredPairs::GatheredPairs(const PairSource& from, std::span<const uint64_t> r
     codes_.resize(codes_.size() + static_cast<size_t>(levels));
     row < items ? add_base_pair(*from.base, row) : add_pair(from.pairs, static_cast<int64_t>(row - items));
   }
-  add_columns(from, rows);
   pairs_.count = std::ssize(rows);
   pairs_.codes = codes_.data();
   pairs_.lengths = lengths_.data();
@@ -51,16 +52,50 @@ void GatheredPairs::add_pair(const Catalogue& pairs, int64_t pair) {
   priorities_.push_back(pairs.priority(pair));
 }
 
-void GatheredPairs::add_columns(const PairSource& from, std::span<const uint64_t> rows) {
+GatheredColumns::GatheredColumns(const PairSource& from, std::span<const uint64_t> rows) {
   const std::vector<AttributeColumn>& all = from.pairs.attributes.all();
   for (size_t i = 0; i < all.size(); ++i) {
     if (from.base == nullptr && all[i].filled() == 0) continue;  // never given
     CopiedValues& values =
-        columns_.emplace_back(all[i], from.base != nullptr ? &from.base->attributes[i] : nullptr, from.base_items());
+        values_.emplace_back(all[i], from.base != nullptr ? &from.base->attributes[i] : nullptr, from.base_items());
     for (const uint64_t row : rows) values.add(row);
   }
-  for (CopiedValues& values : columns_) arrays_.push_back(values.arrays());
-  for (const sidbeam_attribute_column& column : arrays_) attributes_.push_back(&column);
+  for (CopiedValues& values : values_) arrays_.push_back(values.arrays());
+  for (const sidbeam_attribute_column& column : arrays_) columns_.push_back(&column);
+}
+
+Catalogue::Pairs read_pairs(const Index& index, std::span<const uint64_t> rows, std::vector<std::string_view>& names) {
+  const IndexView& view = index.view;
+  const auto some = [rows](int64_t begin, int64_t count) {
+    return rows.subspan(static_cast<size_t>(begin), static_cast<size_t>(count));
+  };
+  Catalogue::Pairs pairs;
+  pairs.count = std::ssize(rows);
+  pairs.read_codes = [&view, some](int64_t begin, int64_t count, int32_t* codes, int32_t* lengths) {
+    RisingOrdinals ordinals(view);
+    RisingSids sids(view);
+    bool full = true;
+    for (const uint64_t row : some(begin, count)) {
+      *lengths = sids.read(ordinals.of(row), codes);
+      full &= *lengths++ == view.levels;
+      codes += view.levels;
+    }
+    return full;
+  };
+  if (has_priorities(index.priorities))
+    pairs.read_priorities = [&index, some](int64_t begin, int64_t count, int64_t* out) {
+      for (const uint64_t row : some(begin, count)) *out++ = item_priority(index.priorities, row);
+    };
+  if (view.id_type != IdType::kString) {
+    pairs.read_ids = [&view, some](int64_t begin, int64_t count, int64_t* out) {
+      for (const uint64_t row : some(begin, count)) *out++ = view.ids[row];
+    };
+    return pairs;
+  }
+  names.clear();
+  for (const uint64_t row : rows) names.push_back(item_name(view, row));
+  pairs.names = names.data();
+  return pairs;
 }
 
 }  // namespace sidbeam
