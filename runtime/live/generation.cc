@@ -23,11 +23,8 @@ Ref<sidbeam_index> checked(Ref<sidbeam_index> base) {
 std::vector<uint64_t> number_sids(const AddedPairs& before, const IndexView& delta, const Overlay& overlay,
                                   const Buffer<uint64_t>& places) {
   std::vector<uint64_t> ordinals(overlay.base_ordinals(), overlay.base_ordinals() + delta.sids);
-  struct Fresh {
-    uint64_t place, sid;
-  };
-  std::vector<Fresh> fresh;
   const auto known = before.ordinals.size();
+  std::vector<uint64_t> fresh(delta.items - known, kNoNode);  // the new SID whose first pair each is
   for (uint64_t sid = 0; sid < delta.sids; ++sid) {
     const OrdinalRange rows = item_rows(delta, sid);
     uint64_t first = ~uint64_t{0};
@@ -35,12 +32,12 @@ std::vector<uint64_t> number_sids(const AddedPairs& before, const IndexView& del
     if (first < known) {
       ordinals[sid] = before.ordinals[first];
     } else if (ordinals[sid] == kNoNode) {
-      fresh.push_back({first, sid});
+      fresh[first - known] = sid;
     }
   }
-  std::sort(fresh.begin(), fresh.end(), [](const Fresh& a, const Fresh& b) { return a.place < b.place; });
   uint64_t next = before.sids;
-  for (const Fresh& each : fresh) ordinals[each.sid] = next++;
+  for (const uint64_t sid : fresh)
+    if (sid != kNoNode) ordinals[sid] = next++;
   return ordinals;
 }
 

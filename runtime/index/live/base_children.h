@@ -19,9 +19,14 @@ struct BaseChildren {
   // `node` is numbered as in a state.
   BaseChildren(const IndexView& base, int level, uint64_t node) {
     if (is_tail_level(base, level)) {
-      const Run run = run_of(base, level, node);
-      count = run.count > 0 ? tail_children(base, level, run, run_) : 0;
       in_tail_ = true;
+      sids_ = run_of(base, level, node);
+      uint32_t begins = 0;
+      const auto note_begin = [&](uint32_t sid) {
+        begins_[begins++] = static_cast<uint8_t>(sid);
+        return true;
+      };
+      count = sids_.count > 0 ? tail_children(base, level, sids_, note_begin, codes_) : 0;
       return;
     }
     const NodeRow found = node_row(base.level[level], node);
@@ -31,34 +36,51 @@ struct BaseChildren {
     count = row.count;
     tokens_ = {static_cast<const char*>(all.data) + row.begin * static_cast<uint64_t>(all.width), all.width};
   }
-  UintArray tokens() const { return in_tail_ ? UintArray{run_, sizeof *run_} : tokens_; }  // [count], rising
+  UintArray tokens() const { return in_tail_ ? UintArray{codes_, sizeof *codes_} : tokens_; }  // [count], rising
+  // The node that child i leads to, numbered as in a state.
+  uint64_t node(uint64_t i) const {
+    if (!in_tail_) return row.begin + i;
+    const uint32_t end = i + 1 < count ? begins_[i + 1] : sids_.count;
+    return pack_run({sids_.lo + begins_[i], end - begins_[i]});
+  }
 
  private:
   UintArray tokens_;
   bool in_tail_ = false;
-  uint32_t run_[kMaxRun];
+  Run sids_;  // in the tail: those below the node, and of them the first one of each child
+  uint8_t begins_[kMaxRun];
+  uint32_t codes_[kMaxRun];
 };
 
-// Fetches what BaseChildren will read of nodes[i], some way ahead and in two parts, since the second depends on the
-// first. (Always inline: gcc 12 drops calls of a function that does nothing but prefetch.)
-__attribute__((always_inline)) inline void fetch_children_ahead(const IndexView& base, int level, const uint64_t* nodes,
-                                                                int64_t i, int64_t count) {
-  constexpr int64_t kFar = 24, kNear = 12;
+// Fetch what BaseChildren, and a search for a child, will read of a node: first where its row is, and once that has
+// come the row. (Always inline: gcc 12 drops calls of a function that does nothing but prefetch.)
+__attribute__((always_inline)) inline void fetch_row_place(const IndexView& base, int level, uint64_t node) {
   const LevelView& at = base.level[level];
   const UintArray& first = level < base.csr_levels ? at.row_pointers : at.ordinals;
-  if (level <= base.csr_levels && i + kFar < count && nodes[i + kFar] < at.nodes)
-    __builtin_prefetch(static_cast<const char*>(first.data) + nodes[i + kFar] * static_cast<uint64_t>(first.width));
-  if (i + kNear >= count) return;
+  if (level <= base.csr_levels && node < at.nodes)
+    __builtin_prefetch(static_cast<const char*>(first.data) + node * static_cast<uint64_t>(first.width));
+}
+
+__attribute__((always_inline)) inline void fetch_row(const IndexView& base, int level, uint64_t node) {
+  const LevelView& at = base.level[level];
   const UintArray& tokens = level < base.csr_levels ? at.tokens : base.tail.tokens;
   uint64_t place = 0;
   if (level < base.csr_levels) {
-    place = row_of(at, nodes[i + kNear]).begin;
+    place = row_of(at, node).begin;
   } else {
-    uint64_t lo = unpack_run(nodes[i + kNear]).lo;
-    if (level == base.csr_levels) lo = nodes[i + kNear] < at.nodes ? at.ordinals[nodes[i + kNear]] : 0;
+    uint64_t lo = unpack_run(node).lo;
+    if (level == base.csr_levels) lo = node < at.nodes ? at.ordinals[node] : 0;
     place = tail_entry(base, std::min(lo, base.sids - 1), level);
   }
   __builtin_prefetch(static_cast<const char*>(tokens.data) + place * static_cast<uint64_t>(tokens.width));
+}
+
+// The same of nodes that are read in their order, some way ahead of nodes[i].
+__attribute__((always_inline)) inline void fetch_children_ahead(const IndexView& base, int level, const uint64_t* nodes,
+                                                                int64_t i, int64_t count) {
+  constexpr int64_t kFar = 24, kNear = 12;
+  if (i + kFar < count) fetch_row_place(base, level, nodes[i + kFar]);
+  if (i + kNear < count) fetch_row(base, level, nodes[i + kNear]);
 }
 
 }  // namespace sidbeam

@@ -18,47 +18,55 @@ struct LevelJoin {
   const IndexView& delta;
   int32_t number;
   const uint64_t *nodes, *base_nodes;  // the delta's and the base's
-  uint64_t* next;                      // [edges of the delta] the base's node after each of theirs, or kNoNode
 
   const LevelView& own() const { return delta.level[number]; }
   Row own_row(int64_t k) const { return row_of(own(), nodes[k]); }
-  BaseChildren children(int64_t k) const { return BaseChildren(base, number, base_nodes[k]); }
+};
+
+// What is found of some joined nodes that follow each other.
+struct JoinedPiece {
+  std::vector<uint8_t> tokens;        // of their merged rows
+  std::vector<uint64_t> nodes, base;  // joined ones of the next level
 };
 
 namespace {
 
-// Finds where the base goes by the edges of joined node k; returns the length of its merged row.
-uint64_t follow_row(const LevelJoin& join, int64_t k) {
-  const Row row = join.own_row(k);
-  if (row.count == 0) return 0;  // the end of a SID
-  uint64_t count = join.children(k).count;
+constexpr int64_t kPieceNodes = 512;
+
+// Appends the codes of a merged row, those of both in order, and the nodes that both lead to; returns its length.
+template <class Token, class BaseToken>
+uint32_t merge_row(const LevelJoin& join, const Row& row, const BaseChildren& children, const BaseToken* tokens,
+                   JoinedPiece& piece) {
+  const size_t before = piece.tokens.size();
+  piece.tokens.resize(before + (children.count + row.count) * sizeof(Token));
+  auto* const begin = reinterpret_cast<Token*>(piece.tokens.data() + before);
+  Token* out = begin;
+  uint64_t at = 0;
   for (uint64_t edge = row.begin; edge < row.begin + row.count; ++edge) {
-    State state = base_state(join.base, join.number, join.base_nodes[k]);
-    const bool in_base = follow_base(join.base, state, static_cast<uint32_t>(join.own().tokens[edge]));
-    join.next[edge] = in_base ? state.node : kNoNode;
-    count += in_base ? 0 : 1;
+    const uint64_t token = join.own().tokens[edge];
+    const uint64_t next = first_where_near(at, children.count, [&](uint64_t i) { return tokens[i] >= token; });
+    out = std::copy(tokens + at, tokens + next, out);
+    *out++ = static_cast<Token>(token);
+    at = next;
+    if (at == children.count || tokens[at] != token) continue;
+    piece.nodes.push_back(edge);
+    piece.base.push_back(children.node(at++));
   }
-  return count;
+  out = std::copy(tokens + at, tokens + children.count, out);
+  piece.tokens.resize(before + static_cast<size_t>(out - begin) * sizeof(Token));
+  return static_cast<uint32_t>(out - begin);
 }
 
-// Writes the codes of a merged row: those of the base, and between them those that it lacks.
-template <class Token>
-void merge_row(const LevelJoin& join, int64_t k, Token* out) {
+uint32_t join_node(const LevelJoin& join, int64_t k, JoinedPiece& piece) {
   const Row row = join.own_row(k);
-  if (row.count == 0) return;
-  const BaseChildren children = join.children(k);
+  if (row.count == 0) return 0;  // the end of a SID
+  const BaseChildren children(join.base, join.number, join.base_nodes[k]);
+  uint32_t length = 0;
   with_type(children.tokens(), [&](const auto* tokens) {
-    uint64_t at = 0;
-    for (uint64_t edge = row.begin; edge < row.begin + row.count; ++edge) {
-      if (join.next[edge] != kNoNode) continue;
-      const uint64_t token = join.own().tokens[edge];
-      const uint64_t after = first_where_near(at, children.count, [&](uint64_t i) { return tokens[i] > token; });
-      out = std::copy(tokens + at, tokens + after, out);
-      *out++ = static_cast<Token>(token);
-      at = after;
-    }
-    std::copy(tokens + at, tokens + children.count, out);
+    length = join.own().tokens.width == 2 ? merge_row<uint16_t>(join, row, children, tokens, piece)
+                                          : merge_row<uint32_t>(join, row, children, tokens, piece);
   });
+  return length;
 }
 
 // Codes of a damaged base may be too large.
@@ -71,22 +79,22 @@ void set_codes(const LevelView& level, const Row& row, uint64_t* mask) {
 
 // The mask of a dense merged row: that of the base, where it has one there too, and the codes that were added.
 void merge_mask(const LevelJoin& join, int64_t k, const LevelView& merged, uint64_t* mask) {
-  const int64_t dense = join.children(k).dense;
+  const bool in_tail = is_tail_level(join.base, join.number);
+  const int64_t dense = in_tail ? -1 : node_row(join.base.level[join.number], join.base_nodes[k]).dense;
   if (dense < 0) return set_codes(merged, row_of(merged, static_cast<uint64_t>(k)), mask);
   std::copy_n(mask_of(join.base.level[join.number], dense), merged.mask_words(), mask);
   set_codes(join.own(), join.own_row(k), mask);
 }
 
-// Calls visit(k) for each joined node of a level, on several threads.
-template <class Visit>
-void for_each_joined(const LevelJoin& join, int64_t nodes, int threads, const Visit& visit) {
-  constexpr int64_t kTaskNodes = 512;
-  parallel_for(threads, (nodes + kTaskNodes - 1) / kTaskNodes, [&](int64_t task) {
-    for (int64_t k = task * kTaskNodes; k < std::min(nodes, (task + 1) * kTaskNodes); ++k) {
+std::vector<JoinedPiece> join_level(const LevelJoin& join, int64_t nodes, int threads, uint32_t* counts) {
+  std::vector<JoinedPiece> pieces(static_cast<size_t>((nodes + kPieceNodes - 1) / kPieceNodes));
+  parallel_for(threads, std::ssize(pieces), [&](int64_t i) {
+    for (int64_t k = i * kPieceNodes; k < std::min(nodes, (i + 1) * kPieceNodes); ++k) {
       fetch_children_ahead(join.base, join.number, join.base_nodes, k, nodes);
-      visit(k);
+      counts[k] = join_node(join, k, pieces[static_cast<size_t>(i)]);
     }
   });
+  return pieces;
 }
 
 }  // namespace
@@ -104,12 +112,11 @@ Overlay::Overlay(const IndexView& base, const IndexView& delta, int threads, con
   for (int32_t l = 0; l < delta.levels; ++l) {
     LevelRows& rows = rows_[static_cast<size_t>(l)];
     const auto joined = static_cast<int64_t>(rows.nodes.size());
-    Buffer<uint64_t> next(allocator, static_cast<int64_t>(delta.level[l].edges));
-    const LevelJoin join{base, delta, l, rows.nodes.data(), rows.base.data(), next.data()};
-    Buffer<uint64_t> counts(allocator, joined);
-    for_each_joined(join, joined, threads, [&](int64_t k) { counts[k] = follow_row(join, k); });
-    merge_rows(join, counts.data(), threads, allocator);
-    join_next(l, next.data(), allocator);
+    const LevelJoin join{base, delta, l, rows.nodes.data(), rows.base.data()};
+    Buffer<uint32_t> counts(allocator, joined);
+    const std::vector<JoinedPiece> pieces = join_level(join, joined, threads, counts.data());
+    merge_rows(join, pieces, counts.data(), threads, allocator);
+    join_next(l, pieces, allocator);
     note_leaves(l + 1);
   }
   for (LevelRows& rows : rows_) rows.nodes = {};
@@ -134,8 +141,9 @@ void Overlay::set_joined(int32_t number, uint64_t delta_nodes, const Allocator& 
   level.ranks = rows.ranks.data();
 }
 
-// Makes the merged rows of a level, of which `counts` are the lengths.
-void Overlay::merge_rows(const LevelJoin& join, const uint64_t* counts, int threads, const Allocator& allocator) {
+// Puts the merged rows of a level together, of which `counts` are the lengths.
+void Overlay::merge_rows(const LevelJoin& join, const std::vector<JoinedPiece>& pieces, const uint32_t* counts,
+                         int threads, const Allocator& allocator) {
   LevelRows& rows = rows_[static_cast<size_t>(join.number)];
   LevelView& merged = levels_[static_cast<size_t>(join.number)].rows;
   const LevelView& own = join.own();
@@ -150,7 +158,7 @@ void Overlay::merge_rows(const LevelJoin& join, const uint64_t* counts, int thre
   for (int64_t k = 0; k < nodes; ++k) {
     rows.row_pointers.set(static_cast<uint64_t>(k), edges);
     edges += counts[k];
-    merged.max_children = std::max(merged.max_children, static_cast<uint32_t>(counts[k]));
+    merged.max_children = std::max(merged.max_children, counts[k]);
     if (k % kRankBits == 0) rows.dense_ranks[k / kRankBits] = static_cast<uint32_t>(merged.dense_nodes);
     if (!is_dense(counts[k], own.codes)) continue;
     rows.dense_bits[k / 64] |= uint64_t{1} << k % 64;
@@ -165,40 +173,32 @@ void Overlay::merge_rows(const LevelJoin& join, const uint64_t* counts, int thre
   merged.dense_bits = rows.dense_bits.data();
   merged.dense_ranks = rows.dense_ranks.data();
   merged.masks = rows.masks.data();
-  for_each_joined(join, nodes, threads, [&](int64_t k) {
-    const uint64_t begin = merged.row_pointers[static_cast<uint64_t>(k)];
-    if (own.tokens.width == 2) {
-      merge_row(join, k, reinterpret_cast<uint16_t*>(rows.tokens.data()) + begin);
-    } else {
-      merge_row(join, k, reinterpret_cast<uint32_t*>(rows.tokens.data()) + begin);
+  parallel_for(threads, std::ssize(pieces), [&](int64_t i) {
+    const int64_t first = i * kPieceNodes, end = std::min(nodes, first + kPieceNodes);
+    const std::vector<uint8_t>& tokens = pieces[static_cast<size_t>(i)].tokens;
+    const uint64_t begin = merged.row_pointers[static_cast<uint64_t>(first)];
+    std::copy(tokens.begin(), tokens.end(), rows.tokens.data() + begin * static_cast<uint64_t>(own.tokens.width));
+    for (int64_t k = first; k < end; ++k) {
+      const int64_t dense = dense_rank(merged, static_cast<uint64_t>(k));
+      if (dense >= 0) merge_mask(join, k, merged, rows.masks.data() + static_cast<uint64_t>(dense) * own.mask_words());
     }
-    const int64_t dense = dense_rank(merged, static_cast<uint64_t>(k));
-    if (dense >= 0) merge_mask(join, k, merged, rows.masks.data() + static_cast<uint64_t>(dense) * own.mask_words());
   });
 }
 
 // Joins the nodes of the next level, or the ends of SIDs of full length, where both tries go.
-void Overlay::join_next(int32_t number, const uint64_t* next, const Allocator& allocator) {
-  const LevelView& own = delta_.level[number];
-  const LevelRows& from = rows_[static_cast<size_t>(number)];
+void Overlay::join_next(int32_t number, const std::vector<JoinedPiece>& pieces, const Allocator& allocator) {
   LevelRows& to = rows_[static_cast<size_t>(number) + 1];
-  const auto each_joined_edge = [&](const auto& visit) {
-    for (const uint64_t node : from.nodes) {
-      const Row row = row_of(own, node);
-      for (uint64_t edge = row.begin; edge < row.begin + row.count; ++edge)
-        if (next[edge] != kNoNode) visit(edge);
-    }
-  };
   int64_t count = 0;
-  each_joined_edge([&](uint64_t) { ++count; });
+  for (const JoinedPiece& piece : pieces) count += std::ssize(piece.nodes);
   to.nodes = Buffer<uint64_t>(allocator, count);
   to.base = Buffer<uint64_t>(allocator, count);
   count = 0;
-  each_joined_edge([&](uint64_t edge) {
-    to.nodes[count] = edge;
-    to.base[count++] = next[edge];
-  });
-  set_joined(number + 1, own.edges, allocator);
+  for (const JoinedPiece& piece : pieces) {
+    std::copy(piece.nodes.begin(), piece.nodes.end(), to.nodes.data() + count);
+    std::copy(piece.base.begin(), piece.base.end(), to.base.data() + count);
+    count += std::ssize(piece.nodes);
+  }
+  set_joined(number + 1, delta_.level[number].edges, allocator);
 }
 
 // Notes the base's ordinals of SIDs that both have and that end at a level.

@@ -19,6 +19,7 @@ struct OverlayNumbers {
 };
 
 struct LevelJoin;  // overlay.cc
+struct JoinedPiece;
 
 class Overlay {
  public:
@@ -44,8 +45,9 @@ class Overlay {
     Buffer<uint32_t> dense_ranks;
   };
   void set_joined(int32_t number, uint64_t delta_nodes, const Allocator& allocator);
-  void merge_rows(const LevelJoin& join, const uint64_t* counts, int threads, const Allocator& allocator);
-  void join_next(int32_t number, const uint64_t* next, const Allocator& allocator);
+  void merge_rows(const LevelJoin& join, const std::vector<JoinedPiece>& pieces, const uint32_t* counts, int threads,
+                  const Allocator& allocator);
+  void join_next(int32_t number, const std::vector<JoinedPiece>& pieces, const Allocator& allocator);
   void note_leaves(int32_t number);
 
   const IndexView& base_;

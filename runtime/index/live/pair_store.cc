@@ -7,6 +7,7 @@
 
 #include "index/attributes/read.h"
 #include "index/live/attribute_values.h"
+#include "index/live/base_children.h"
 #include "index/read/find.h"
 #include "index/read/items.h"
 #include "index/read/lookup.h"
@@ -58,7 +59,9 @@ PairStore::PairStore(const StoreBase& base, int threads, const Allocator& alloca
       allocator_(allocator),
       pairs_(settings_.config, allocator),
       sealed_(pairs_.mark()),
-      seed_(secret_number()) {
+      seed_(secret_number()),
+      by_id_(allocator),
+      by_pair_(allocator) {
   pairs_.has_priorities = has_priorities(base.index.priorities);
   sealed_ = pairs_.mark();
   for (const Attribute& attribute : base.index.attributes)
@@ -78,9 +81,10 @@ uint64_t PairStore::hash_id(const ItemId& id) const {
 }
 
 uint64_t PairStore::hash_pair(int64_t pair, uint64_t id_hash) const {
-  uint64_t hash = id_hash;
-  for (const auto& word : pairs_.words) hash = xxh3_64(settings_.target, &word[pair], sizeof(uint64_t), hash);
-  return hash;
+  uint64_t key[kMaxLevels];
+  size_t words = 0;
+  for (const auto& word : pairs_.words) key[words++] = word[pair];
+  return xxh3_64(settings_.target, key, words * sizeof *key, id_hash);
 }
 
 void PairStore::set_live(uint64_t row, bool live) {
@@ -97,8 +101,8 @@ void PairStore::turn(uint64_t row) noexcept {
 
 void PairStore::go_back(const Point& to) noexcept {
   for (; toggled_.size() > to.toggled; toggled_.pop_back()) turn(toggled_.back());
-  by_pair_.cut(static_cast<size_t>(to.pairs.rows));
-  by_id_.cut(static_cast<size_t>(to.pairs.rows));
+  by_pair_.cut(to.pairs.rows);
+  by_id_.cut(to.pairs.rows);
   pairs_.rewind(to.pairs);
 }
 
@@ -165,13 +169,19 @@ void PairStore::look_up(int64_t first, int64_t count, NewPair* pairs) const {
     lengths[i] = pairs_.sid_of(first + i, codes[i]);
     there[i] = true;
   }
-  for (int l = 0; l < view.levels; ++l)
+  for (int l = 0; l < view.levels; ++l) {
+    for (int64_t i = 0; i < count; ++i)
+      if (there[i]) fetch_row_place(view, l, states[i].node);
+    for (int64_t i = 0; i < count; ++i)
+      if (there[i]) fetch_row(view, l, states[i].node);
     for (int64_t i = 0; i < count; ++i) {
       if (!there[i] || l > lengths[i]) continue;
       const auto token = l < lengths[i] ? static_cast<uint32_t>(codes[i][l]) : view.level[l].codes;
       there[i] = follow_base(view, states[i], token);
     }
+  }
   for (int64_t i = 0; i < count; ++i) {
+    by_pair_.prefetch_first(pairs[i].pair_hash);
     const uint64_t ordinal = there[i] ? base_ordinal(view, states[i]) : view.sids;
     if (ordinal < view.sids) pairs[i].ordinal = static_cast<int64_t>(ordinal);
   }
@@ -230,6 +240,8 @@ bool PairStore::settle_pair(const NewPair& pair, int64_t first, int64_t to, std:
 // Lets the pairs from `first` on take effect, whose names came after a mark.
 void PairStore::settle(int64_t first, const TextRoom::Mark& names) {
   std::vector<uint64_t> sources;
+  by_pair_.reserve(pairs_.rows);
+  by_id_.reserve(pairs_.rows);
   NewPair together[kTogether];
   int64_t to = first;
   for (int64_t pair = first; pair < pairs_.rows; ++pair) {

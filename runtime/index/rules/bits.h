@@ -39,10 +39,10 @@ inline Buffer<uint64_t> all_bits(uint64_t count, const Allocator& allocator) {
 
 // Sorts numbers, and leaves those that come an odd number of times.
 inline void keep_odd(std::vector<uint64_t>& numbers) {
-  std::sort(numbers.begin(), numbers.end());
+  if (!std::is_sorted(numbers.begin(), numbers.end())) std::sort(numbers.begin(), numbers.end());
   auto to = numbers.begin();
   for (auto from = numbers.begin(); from != numbers.end();) {
-    auto next = std::upper_bound(from, numbers.end(), *from);
+    const auto next = std::find_if(from, numbers.end(), [from](uint64_t number) { return number != *from; });
     if ((next - from) % 2 != 0) *to++ = *from;
     from = next;
   }
