@@ -26,6 +26,20 @@ int64_t now_ns() {
       .count();
 }
 
+// What the log takes of names and of strings of attributes, at most. Arrays that a type does not need may be anything.
+int64_t text_bytes(const Attributes& known, const Catalogue::Pairs& pairs,
+                   std::span<const sidbeam_attribute_column* const> attributes) {
+  int64_t bytes = pairs.id_offsets != nullptr ? pairs.id_offsets[pairs.count] - pairs.id_offsets[0] : 0;
+  for (const sidbeam_attribute_column* column : attributes) {
+    const AttributeType type = find_attribute(known, column->name)->type;
+    if (!has_dictionary(type)) continue;
+    const int64_t values = type == AttributeType::kStringList ? column->lists[pairs.count] : pairs.count;
+    const int64_t strings = column->codes != nullptr ? column->string_count : values;
+    bytes += column->offsets[strings] - column->offsets[0] + values * int64_t{8};
+  }
+  return bytes;
+}
+
 void turn(Buffer<uint64_t>& bits, const std::vector<uint64_t>& rows) {
   for (const uint64_t row : rows) put_bit(bits.data(), row, !has_bit(bits.data(), row));
 }
@@ -65,7 +79,8 @@ std::unique_ptr<LiveCatalog> LiveCatalog::create(Ref<sidbeam_index> base, const 
       fail(SIDBEAM_INVALID_ARGUMENT, "the folder '%.300s' holds a catalogue already: open it, or name another folder",
            folder);
     auto storage = std::make_unique<CatalogStorage>(std::move(place), catalog->runtime_->target, settings.sync);
-    storage->begin(*first.generation->base, {1, write_publication({1, first.published_ns, 0}, {}, {})});
+    storage->begin(*first.generation->base,
+                   {1, write_publication({1, first.published_ns}, std::span<const uint64_t>())});
     catalog->storage_ = std::move(storage);
   }
   catalog->versions_.add(std::move(versions), settings.keep);
@@ -119,47 +134,35 @@ void LiveCatalog::check_writes() const {
     fail(SIDBEAM_BAD_STATE, "the catalogue was opened to follow it, expected one opened to write");
 }
 
-// Lets the store be changed. If change() throws, all is as before.
+// Lets the store be changed; change() returns how many bytes of text came with that. If it throws, all is as before.
 template <class Change>
 void LiveCatalog::change(const Change& change) {
   const std::scoped_lock lock(writer_);
   check_writes();
   PairStore& store = generation_->store;
   const PairStore::Point before = store.point();
-  const size_t changes = changes_.size();
-  const int64_t count = change_count_, bytes = change_bytes_;
+  const int64_t count = change_count_, text = change_text_;
   try {
-    change(store);
+    change_text_ += change(store);
+    if (storage_ != nullptr && store.unsealed_bytes() + change_text_ > kMostPublicationBytes)
+      fail(SIDBEAM_INVALID_ARGUMENT, "the changes since the last publish would take more than 2 GiB: publish before");
   } catch (...) {
     store.go_back(before);
-    changes_.resize(changes);
     change_count_ = count;
-    change_bytes_ = bytes;
+    change_text_ = text;
     throw;
   }
 }
 
-void LiveCatalog::check_change_bytes(int64_t bytes) {
-  if (bytes > kMostPublicationBytes)
-    fail(SIDBEAM_INVALID_ARGUMENT, "the changes since the last publish would take more than 2 GiB: publish before");
-}
-
-// To be called by a change that has changed something.
-void LiveCatalog::note(std::vector<uint8_t> bytes) {
-  change_bytes_ += std::ssize(bytes) + kChangeOverhead;
-  check_change_bytes(change_bytes_);
-  changes_.push_back(std::move(bytes));
-}
-
-void LiveCatalog::add_noted(PairStore& store, const Catalogue::Pairs& pairs,
-                            std::span<const sidbeam_attribute_column* const> attributes) {
-  if (!store.add(pairs, attributes)) return;
+int64_t LiveCatalog::add_counted(PairStore& store, const Catalogue::Pairs& pairs,
+                                 std::span<const sidbeam_attribute_column* const> attributes) {
+  if (!store.add(pairs, attributes)) return 0;
   ++change_count_;
-  if (storage_ != nullptr) note(write_addition(generation_->base->index, pairs, attributes));
+  return text_bytes(generation_->base->index.attributes, pairs, attributes);
 }
 
 void LiveCatalog::add(const Catalogue::Pairs& pairs, std::span<const sidbeam_attribute_column* const> attributes) {
-  change([&](PairStore& store) { add_noted(store, pairs, attributes); });
+  change([&](PairStore& store) { return add_counted(store, pairs, attributes); });
 }
 
 // The stream is read without the lock: it may be slow, or wait for a thread that wants the catalogue.
@@ -181,20 +184,22 @@ int64_t LiveCatalog::add_arrow(arrow::Stream& stream, const sidbeam_arrow_config
            each.name.c_str());
   if (incoming.id_type != IdType::kString && !incoming.has_ids && added > 0)
     fail(SIDBEAM_INVALID_ARGUMENT, "no column of items, expected one: items of a live catalogue have ids");
-  change([&](PairStore& store) { add_all(store, incoming); });
+  change([&](PairStore& store) { return add_all(store, incoming); });
   return added;
 }
 
 // Some pairs at a time: gathered, they are there twice.
-void LiveCatalog::add_all(PairStore& store, const Catalogue& incoming) {
+int64_t LiveCatalog::add_all(PairStore& store, const Catalogue& incoming) {
   constexpr int64_t kAtOnce = 1 << 16;
+  int64_t text = 0;
   std::vector<uint64_t> rows;
   for (int64_t first = 0; first < incoming.rows; first += kAtOnce) {
     rows.resize(static_cast<size_t>(std::min(kAtOnce, incoming.rows - first)));
     std::iota(rows.begin(), rows.end(), static_cast<uint64_t>(first));
     const GatheredPairs pairs({nullptr, incoming}, rows, incoming.has_priorities);
-    add_noted(store, pairs.pairs(), pairs.attributes());
+    text += add_counted(store, pairs.pairs(), pairs.attributes());
   }
+  return text;
 }
 
 int64_t LiveCatalog::remove(const sidbeam_item_list& items) {
@@ -205,17 +210,13 @@ int64_t LiveCatalog::remove(const sidbeam_item_list& items) {
     std::vector<ItemId> ids(static_cast<size_t>(items.count));
     for (int64_t i = 0; i < items.count; ++i) ids[static_cast<size_t>(i)] = id_at(items, i);
     unknown = store.remove(ids);
-    if (unknown == items.count) return;
-    ++change_count_;
-    if (storage_ != nullptr) note(write_removal(view, ids));
+    change_count_ += unknown < items.count ? 1 : 0;
+    return 0;
   });
   return unknown;
 }
 
-void LiveCatalog::forget_changes() noexcept {
-  changes_.clear();
-  change_count_ = change_bytes_ = 0;
-}
+void LiveCatalog::forget_changes() noexcept { change_count_ = change_text_ = 0; }
 
 void LiveCatalog::discard() {
   const std::scoped_lock lock(writer_);
@@ -252,8 +253,7 @@ int64_t LiveCatalog::publish() {
   next.items = static_cast<int64_t>(store.live_count());
   next.index = make_version(generation, joins ? joined : generation.added, store.live(), store.rows(), before.get());
   name_index(next);
-  if (storage_ != nullptr)
-    storage_->append(next.number, write_publication({next.number, next.published_ns, 0}, changes_, {}));
+  if (storage_ != nullptr) storage_->append(next.number, write_publication({next.number, next.published_ns}, store));
   // From here on nothing throws.
   next.toggled = store.seal();
   if (joins) generation.added = std::move(joined);
@@ -307,7 +307,7 @@ int64_t LiveCatalog::go_back(int64_t version) {
   name_index(next);
   next.toggled = toggled;
   if (storage_ != nullptr) {
-    const std::vector<uint8_t> payload = write_publication({next.number, next.published_ns, version}, {}, toggled);
+    const std::vector<uint8_t> payload = write_publication({next.number, next.published_ns, version}, toggled);
     if (to.generation == generation_) {
       storage_->append(next.number, payload);
     } else {

@@ -63,11 +63,9 @@ class LiveCatalog {
   void check_writes() const;
   template <class Change>
   void change(const Change& change);
-  static void check_change_bytes(int64_t bytes);
-  void note(std::vector<uint8_t> bytes);
-  void add_noted(PairStore& store, const Catalogue::Pairs& pairs,
-                 std::span<const sidbeam_attribute_column* const> attributes);
-  void add_all(PairStore& store, const Catalogue& incoming);
+  int64_t add_counted(PairStore& store, const Catalogue::Pairs& pairs,
+                      std::span<const sidbeam_attribute_column* const> attributes);
+  int64_t add_all(PairStore& store, const Catalogue& incoming);
   void forget_changes() noexcept;
   std::list<LiveVersion> next_version(const std::shared_ptr<Generation>& generation) const;
   int64_t add_version(std::list<LiveVersion> versions) noexcept;
@@ -85,11 +83,10 @@ class LiveCatalog {
   const uint64_t process_ = this_process();
   mutable std::mutex writer_;  // of all that follows; whoever only reads versions_ needs it not
   std::shared_ptr<Generation> generation_;
-  std::vector<std::vector<uint8_t>> changes_;  // for the log, since the last publish
-  int64_t change_count_ = 0, change_bytes_ = 0;
-  std::unique_ptr<CatalogStorage> storage_;  // of a writer in a folder
-  std::unique_ptr<CatalogFolder> folder_;    // of a follower
-  std::unique_ptr<CatalogLoader> loader_;    // of a follower; null: all is to be read again
+  int64_t change_count_ = 0, change_text_ = 0;  // since the last publish: calls, and bytes of text that came with them
+  std::unique_ptr<CatalogStorage> storage_;     // of a writer in a folder
+  std::unique_ptr<CatalogFolder> folder_;       // of a follower
+  std::unique_ptr<CatalogLoader> loader_;       // of a follower; null: all is to be read again
   bool compacts_ = false;
   int64_t newest_generation_ = 1;  // the greatest number that was given
   int64_t cut_bytes_ = 0;

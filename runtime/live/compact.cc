@@ -105,7 +105,7 @@ int64_t LiveCatalog::move_to(Ref<sidbeam_index> base, const sidbeam_index& built
   std::copy_n(from.store.live(), row_words(rows), published.data());
   for (const uint64_t row : from.store.toggled()) put_bit(published.data(), row, !has_bit(published.data(), row));
   const std::vector<uint64_t> since = changed_rows(built_of.live_rows(), built_of.row_count(), published, rows);
-  const std::vector<std::vector<uint8_t>> carried = carry_over(from, since, published.data(), *to);
+  carry_over(from, since, published.data(), *to);
 
   std::list<LiveVersion> versions = next_version(to);
   LiveVersion& next = versions.front();
@@ -113,26 +113,23 @@ int64_t LiveCatalog::move_to(Ref<sidbeam_index> base, const sidbeam_index& built
   if (to->store.added() > 0) to->added = join_store(*to);
   next.index = make_version(*to, to->added, to->store.live(), to->store.rows(), nullptr);
   name_index(next);
+  std::vector<uint8_t> record;
+  if (storage_ != nullptr) record = write_publication({next.number, next.published_ns}, to->store);
   next.toggled = to->store.seal();
 
   std::vector<uint64_t> pending = from.store.toggled();
   keep_odd(pending);
-  std::vector<std::vector<uint8_t>> changes = carry_over(from, pending, from.store.live(), *to);
-  const int64_t bytes = recorded_bytes(changes);
+  const bool changed = carry_over(from, pending, from.store.live(), *to);
   if (storage_ != nullptr) {
-    check_change_bytes(bytes);
     Manifest manifest = storage_->manifest();
     manifest.generations.push_back(named);
     manifest.newest_generation = named.number;
-    storage_->begin_log(std::move(manifest), to->number,
-                        {next.number, write_publication({next.number, next.published_ns, 0}, carried, {})});
+    storage_->begin_log(std::move(manifest), to->number, {next.number, record});
   }
   // From here on nothing throws.
   newest_generation_ = named.number;
   generation_->store.discard();
-  if (changes.empty()) change_count_ = 0;  // they had taken each other back
-  change_bytes_ = bytes;
-  changes_ = std::move(changes);
+  if (!changed) forget_changes();  // they had taken each other back
   return add_version(std::move(versions));
 }
 

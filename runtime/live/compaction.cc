@@ -8,7 +8,6 @@
 
 #include "index/build/builder.h"
 #include "index/live/gather.h"
-#include "index/live/publication.h"
 #include "index/rules/bits.h"
 #include "support/error.h"
 #include "support/output_file.h"
@@ -130,10 +129,8 @@ void write_base(const sidbeam_index& base, const std::string& path, const sidbea
   file.commit();
 }
 
-std::vector<std::vector<uint8_t>> carry_over(const Generation& from, const std::vector<uint64_t>& rows,
-                                             const uint64_t* live, Generation& to) {
-  std::vector<std::vector<uint8_t>> changes;
-  if (rows.empty()) return changes;
+bool carry_over(const Generation& from, const std::vector<uint64_t>& rows, const uint64_t* live, Generation& to) {
+  if (rows.empty()) return false;
   std::vector<uint64_t> all;
   for (const uint64_t row : rows) {
     const std::vector<uint64_t> of_item = from.store.rows_of(from.store.id_of_row(row));
@@ -143,17 +140,15 @@ std::vector<std::vector<uint8_t>> carry_over(const Generation& from, const std::
   all.erase(std::unique(all.begin(), all.end()), all.end());
   std::vector<ItemId> ids;
   for (const uint64_t row : all) ids.push_back(from.store.id_of_row(row));
-  const IndexView& view = to.base->index.view;
-  if (to.store.remove(ids) < std::ssize(ids)) changes.push_back(write_removal(view, ids));
+  bool changed = to.store.remove(ids) < std::ssize(ids);
   std::erase_if(all, [&](uint64_t row) { return !has_bit(live, row); });
   for (size_t first = 0; first < all.size(); first += kRowsAtOnce) {
     const std::span<const uint64_t> some =
         std::span(all).subspan(first, std::min(all.size() - first, static_cast<size_t>(kRowsAtOnce)));
     const GatheredPairs pairs({&from.base->index, from.store.pairs()}, some, true);
-    if (to.store.add(pairs.pairs(), pairs.attributes()))
-      changes.push_back(write_addition(to.base->index, pairs.pairs(), pairs.attributes()));
+    changed |= to.store.add(pairs.pairs(), pairs.attributes());
   }
-  return changes;
+  return changed;
 }
 
 }  // namespace sidbeam

@@ -19,8 +19,7 @@ Ref<sidbeam_index> build_base(const sidbeam_index& version, const Catalogue& sha
 void write_base(const sidbeam_index& base, const std::string& path, const sidbeam_compact_config& config);
 
 // Gives the items that have one of these rows the pairs in another generation that they have in this one, where those
-// rows are live whose bits are set. Returns what was done, as the log is to say it; nothing where nothing was.
-std::vector<std::vector<uint8_t>> carry_over(const Generation& from, const std::vector<uint64_t>& rows,
-                                             const uint64_t* live, Generation& to);
+// rows are live whose bits are set. Returns whether anything was changed by that.
+bool carry_over(const Generation& from, const std::vector<uint64_t>& rows, const uint64_t* live, Generation& to);
 
 }  // namespace sidbeam

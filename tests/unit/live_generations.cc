@@ -6,6 +6,7 @@
 #include <functional>
 #include <iterator>
 
+#include "index/live/publication.h"
 #include "live/catalog.h"
 #include "live_pairs.h"
 #include "live_search.h"
@@ -40,6 +41,33 @@ TEST(LiveGenerations, AreKeptFromAGapOn) {
     EXPECT_EQ(catalog->version_info(version).version, version);
   EXPECT_THROW(catalog->version_info(1), Failure);
   std::filesystem::remove_all(folder);
+}
+
+// A record whose rows are not there, or come in another order than a writer has them in, was not written by one.
+TEST(LiveGenerations, RecordsNameRowsThatRise) {
+  const Runtime runtime;
+  TestCatalogue all;
+  all.codes = {9};
+  for (int32_t i = 0; i < 9; ++i) all.pairs.push_back({{i}, i, "", 0});
+  const Ref<sidbeam_index> base = plain_index(runtime.handle, all);
+  Generation generation(1, share(base));
+  const auto apply = [&](const std::vector<uint64_t>& toggled) {
+    apply_publication(write_publication({2, 0}, toggled), base->index.view, generation.store);
+  };
+  for (const std::vector<uint64_t>& rows : {std::vector<uint64_t>{9}, {3, 3}, {4, 3}}) {
+    try {
+      apply(rows);
+      FAIL() << "rows from " << rows[0] << " on were taken";
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.status, SIDBEAM_CORRUPT);
+      EXPECT_STREQ(failure.message,
+                   "a record of the log is damaged although its checksum matches: item rows that are not there, or do "
+                   "not rise");
+    }
+  }
+  EXPECT_EQ(generation.store.live_count(), 9U);
+  apply({3, 8});
+  EXPECT_EQ(generation.store.live_count(), 7U);
 }
 
 // Versions of two generations to which nothing was added differ in their live bits alone, which are of different bases.

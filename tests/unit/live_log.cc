@@ -221,7 +221,7 @@ TEST(LivePublication, TakesNoMoreThanCanBeReadAgain) {
   const uint64_t row = 0;
   const std::span<const uint64_t> rows(&row, uint64_t{1} << 28);  // nothing of them is read before they are counted
   try {
-    (void)write_publication({7, 0, 3}, {}, rows);
+    (void)write_publication({7, 0, 3}, rows);
     FAIL() << "it was written";
   } catch (const Failure& failure) {
     EXPECT_EQ(failure.status, SIDBEAM_UNSUPPORTED);

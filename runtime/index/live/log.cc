@@ -16,7 +16,7 @@ namespace {
 using ull = unsigned long long;
 
 constexpr char kLogMagic[8] = {'S', 'I', 'D', 'B', 'L', 'O', 'G', '\n'};
-constexpr uint32_t kLogMajor = 1, kLogMinor = 0;
+constexpr uint32_t kLogMajor = 2, kLogMinor = 0;
 constexpr uint64_t kAlignment = 8;
 
 struct LogPreamble {

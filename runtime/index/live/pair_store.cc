@@ -237,6 +237,23 @@ bool PairStore::settle_pair(const NewPair& pair, int64_t first, int64_t to, std:
   return true;
 }
 
+void PairStore::make_live(int64_t pair) {
+  const uint64_t row = base_.index.view.items + static_cast<uint64_t>(pair);
+  if (live_.size() < row / 64 + 2) live_.resize(row / 64 + 2);
+  set_live(row, true);
+}
+
+// Enters all pairs into the tables; those that were read from a log are not there yet.
+void PairStore::fill_tables() const {
+  by_pair_.reserve(pairs_.rows);
+  by_id_.reserve(pairs_.rows);
+  for (int64_t pair = by_id_.count(); pair < pairs_.rows; ++pair) {
+    const uint64_t id_hash = hash_id(id_at(pair));
+    by_pair_.add(hash_pair(pair, id_hash));
+    by_id_.add(id_hash);
+  }
+}
+
 // Lets the pairs from `first` on take effect, whose names came after a mark.
 void PairStore::settle(int64_t first, const TextRoom::Mark& names) {
   std::vector<uint64_t> sources;
@@ -254,9 +271,7 @@ void PairStore::settle(int64_t first, const TextRoom::Mark& names) {
     }
     by_pair_.add(together[place].pair_hash);
     by_id_.add(together[place].id_hash);
-    const uint64_t row = base_.index.view.items + static_cast<uint64_t>(to++);
-    if (live_.size() < row / 64 + 2) live_.resize(row / 64 + 2);
-    set_live(row, true);
+    make_live(to++);
   }
   const bool dropped = to < pairs_.rows;
   pairs_.rows = to;
@@ -281,20 +296,37 @@ void PairStore::take_values(int64_t first, const std::vector<uint64_t>& sources)
   }
 }
 
+// Puts pairs behind the others; returns the place of the first.
+int64_t PairStore::take(const Catalogue::Pairs& pairs, std::span<const sidbeam_attribute_column* const> attributes) {
+  const int64_t first = pairs_.rows;
+  pairs_.add(pairs, settings_.threads);
+  for (const sidbeam_attribute_column* column : attributes) pairs_.attributes.set(*column, first, pairs.count);
+  return first;
+}
+
 bool PairStore::add(const Catalogue::Pairs& pairs, std::span<const sidbeam_attribute_column* const> attributes) {
   check(pairs, pairs_.id_type == IdType::kString);
   if (pairs.count == 0) return false;
   const Point before = point();
-  const int64_t first = before.pairs.rows;
   try {
-    pairs_.add(pairs, settings_.threads);
-    for (const sidbeam_attribute_column* column : attributes) pairs_.attributes.set(*column, first, pairs.count);
-    settle(first, before.pairs.name_text);
+    fill_tables();
+    settle(take(pairs, attributes), before.pairs.name_text);
   } catch (...) {
     go_back(before);
     throw;
   }
   return toggled_.size() != before.toggled;
+}
+
+void PairStore::append(const Catalogue::Pairs& pairs, std::span<const sidbeam_attribute_column* const> attributes) {
+  const Point before = point();
+  try {
+    check(pairs, pairs_.id_type == IdType::kString);
+    for (int64_t pair = take(pairs, attributes); pair < pairs_.rows; ++pair) make_live(pair);
+  } catch (...) {
+    go_back(before);
+    throw;
+  }
 }
 
 int64_t PairStore::remove(std::span<const ItemId> ids) {
@@ -316,6 +348,7 @@ ItemId PairStore::id_of_row(uint64_t row) const {
 template <class Visit>
 void PairStore::for_each_row_of(const ItemId& id, const Visit& visit) const {
   for_each_base_row(id, visit);
+  fill_tables();
   by_id_.for_each(hash_id(id), [&](int64_t pair) {
     if (same_id(id, id_at(pair))) visit(base_.index.view.items + static_cast<uint64_t>(pair));
     return true;
@@ -344,6 +377,12 @@ int64_t PairStore::remove_all(std::span<const ItemId> ids) {
     return std::none_of(rows.begin(), rows.end(),
                         [&](uint64_t row) { return std::binary_search(gone.begin(), gone.end(), row); });
   });
+}
+
+int64_t PairStore::unsealed_bytes() const {
+  int64_t each = pairs_.layout.levels * int64_t{4} + 4 + 8 + 8;  // codes, length, id, priority
+  for (const AttributeColumn& column : pairs_.attributes.all()) each += column.filled() > 0 ? 1 + 8 + 8 : 0;
+  return (pairs_.rows - sealed_.rows) * each + std::ssize(toggled_) * int64_t{8};
 }
 
 int64_t PairStore::bytes() const {

@@ -39,6 +39,8 @@ class PairStore {
   // Adds pairs and the values of some of their attributes; false if all of it was there. A call that throws changes
   // nothing.
   bool add(const Catalogue::Pairs& pairs, std::span<const sidbeam_attribute_column* const> attributes);
+  // Appends pairs as they are, live, with the values of attributes that they have: what an add made of its arguments.
+  void append(const Catalogue::Pairs& pairs, std::span<const sidbeam_attribute_column* const> attributes);
   // Removes all pairs of items; returns how many of them had none. A call that throws changes nothing.
   int64_t remove(std::span<const ItemId> ids);
   // Rows that are not live become so, and the others go.
@@ -74,6 +76,8 @@ class PairStore {
   int64_t sealed() const { return sealed_.rows; }  // of them, those of the last seal()
   int64_t bytes() const;
   const Catalogue& pairs() const { return pairs_; }
+  // What the pairs since the last seal() take of a log, but for their text.
+  int64_t unsealed_bytes() const;
   // The item of a row, and all rows of an item.
   ItemId id_of_row(uint64_t row) const;
   std::vector<uint64_t> rows_of(const ItemId& id) const;
@@ -84,7 +88,10 @@ class PairStore {
 
  private:
   static constexpr uint64_t kNoRow = ~uint64_t{0};
+  int64_t take(const Catalogue::Pairs& pairs, std::span<const sidbeam_attribute_column* const> attributes);
   void settle(int64_t first, const TextRoom::Mark& names);
+  void make_live(int64_t pair);
+  void fill_tables() const;
   // A pair of the add that is under way, and what is found of it ahead of its turn.
   struct NewPair {
     int64_t pair;
@@ -118,7 +125,8 @@ class PairStore {
   std::vector<uint64_t> toggled_;  // rows whose bit was turned since the last seal(), each time
   Catalogue::Mark sealed_;
   uint64_t seed_;  // secret, so that nobody can choose ids that crowd
-  PairTable by_id_, by_pair_;
+  // Of the first pairs of the store; filled up when they are needed.
+  mutable PairTable by_id_, by_pair_;
 };
 
 }  // namespace sidbeam

@@ -30,6 +30,7 @@ class PairTable {
     entries_[count_].hash = hash;
     link(count_++);
   }
+  int64_t count() const { return count_; }
   int64_t bytes() const { return entries_.bytes() + heads_.bytes(); }
   // Forgets the pairs from `count` on.
   void cut(int64_t count) noexcept {

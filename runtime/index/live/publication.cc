@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "index/live/publication.h"
 
-#include <string>
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
+#include "index/rules/bits.h"
 #include "schemas/live_generated.h"
 #include "support/error.h"
 
@@ -15,145 +18,169 @@ using flatbuffers::Offset;
 template <class T>
 using Vector = flatbuffers::Vector<T>;
 
-// One change under construction.
-struct ChangeWriter {
-  // Throws unless another array fits.
-  void need(uint64_t bytes) const {
-    if (builder.GetSize() + bytes > static_cast<uint64_t>(kMostPublicationBytes))
-      fail(SIDBEAM_INVALID_ARGUMENT, "what is to be changed takes more than 2 GiB: divide it, and publish in between");
-  }
-  template <class T>
-  Offset<Vector<T>> vector(const T* values, int64_t count) {
-    need(static_cast<uint64_t>(count) * sizeof(T));
-    return values != nullptr ? builder.CreateVector(values, static_cast<size_t>(count)) : Offset<Vector<T>>();
-  }
-  // Values that may be anything where is_read(i) is false, and are 0 in the log there.
-  template <class T, class IsRead>
-  Offset<Vector<T>> vector_where(const T* values, int64_t count, const IsRead& is_read) {
-    if (values == nullptr) return {};
-    need(static_cast<uint64_t>(count) * sizeof(T));
-    std::vector<T> read(static_cast<size_t>(count));
-    for (size_t i = 0; i < read.size(); ++i)
-      if (is_read(static_cast<int64_t>(i))) read[i] = values[i];
-    return vector(read.data(), count);
-  }
-  Offset<Vector<uint8_t>> text(const char* bytes, int64_t count) {
-    return vector(reinterpret_cast<const uint8_t*>(count > 0 ? bytes : ""), count);
-  }
-  // Strings of text from its first one on: it may be a piece of a larger one.
-  std::pair<Offset<Vector<int64_t>>, Offset<Vector<uint8_t>>> strings(const int64_t* offsets, int64_t count,
-                                                                      const char* bytes) {
-    need(static_cast<uint64_t>(count + 1) * sizeof(int64_t));
-    std::vector<int64_t> begins(static_cast<size_t>(count) + 1);
-    for (size_t i = 0; count > 0 && i < begins.size(); ++i) begins[i] = offsets[i] - offsets[0];
-    const auto begins_at = vector(begins.data(), count + 1);
-    return {begins_at, text(count > 0 ? bytes + offsets[0] : "", begins.back())};
-  }
-  Offset<format::LiveColumn> column(const sidbeam_attribute_column& from, AttributeType type, int64_t count);
-  Offset<format::Ids> ids(const Catalogue::Pairs& pairs);
-  std::vector<uint8_t> finish(Offset<format::Change> change) {
-    builder.Finish(change);
-    return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
-  }
+// Pairs of a store from `first` on, as a record says them.
+class AdditionWriter {
+ public:
+  AdditionWriter(FlatBufferBuilder& builder, const Catalogue& pairs, int64_t first)
+      : builder_(builder), pairs_(pairs), first_(first), count_(pairs.rows - first) {}
+  Offset<format::Addition> write();
 
-  FlatBufferBuilder builder;
+ private:
+  // An array of one element per pair, or of another number, to be filled before the next call.
+  template <class T>
+  Offset<Vector<T>> array(int64_t count, T** out) const {
+    const uint64_t bytes = static_cast<uint64_t>(count) * sizeof(T);
+    if (builder_.GetSize() + bytes > static_cast<uint64_t>(kMostPublicationBytes))
+      fail(SIDBEAM_INVALID_ARGUMENT,
+           "what is to be published takes more than 2 GiB of the log: discard it, and publish more often");
+    const auto at = builder_.CreateUninitializedVector(static_cast<size_t>(count), out);
+    std::fill_n(*out, count, T{});
+    return at;
+  }
+  template <class T, class Value>
+  Offset<Vector<T>> array_of(int64_t count, const Value& value) const {
+    T* out = nullptr;
+    const auto at = array(count, &out);
+    for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(value(i));
+    return at;
+  }
+  struct Text {
+    Offset<Vector<int64_t>> offsets;
+    Offset<Vector<uint8_t>> bytes;
+  };
+  template <class String>
+  Text text(int64_t count, const String& string) const;
+  Offset<format::Ids> ids() const;
+  Offset<format::LiveColumn> column(const AttributeColumn& from) const;
+  Offset<format::LiveColumn> strings(const AttributeColumn& from) const;
+
+  FlatBufferBuilder& builder_;
+  const Catalogue& pairs_;
+  int64_t first_, count_;
 };
 
-// Of the arrays of values those that the type needs, and of them what is read; the rest may be anything.
-Offset<format::LiveColumn> ChangeWriter::column(const sidbeam_attribute_column& from, AttributeType type,
-                                                int64_t count) {
-  std::vector<uint8_t> bits;
-  for (int64_t i = 0; from.valid_bits != nullptr && i < count; ++i) bits.push_back(from.valid_bits[i / 8] >> i % 8 & 1);
-  const uint8_t* const valid = from.valid_bits != nullptr ? bits.data() : from.valid;
-  const auto is_valid = [&](int64_t i) { return valid == nullptr || valid[i] != 0; };
-  const bool has_lists = type == AttributeType::kStringList;
-  const auto name = builder.CreateString(from.name);
-  const auto valid_at = vector(valid, count);
-  const auto integers = vector_where(type == AttributeType::kI64 ? from.integers : nullptr, count, is_valid);
-  const auto numbers = vector_where(type == AttributeType::kF32 ? from.numbers : nullptr, count, is_valid);
-  const auto bools = vector_where(type == AttributeType::kBool ? from.bools : nullptr, count, is_valid);
-  if (!has_dictionary(type)) return format::CreateLiveColumn(builder, name, valid_at, integers, numbers, bools);
-  const int64_t values = has_lists ? from.lists[count] : count;
-  const int64_t strings = from.codes != nullptr ? from.string_count : values;
-  const auto lists = vector(has_lists ? from.lists : nullptr, count + 1);
-  const auto codes = vector_where(from.codes, values, [&](int64_t i) { return has_lists || is_valid(i); });
-  const auto [offsets, bytes] = this->strings(from.offsets, strings, from.text);
-  return format::CreateLiveColumn(builder, name, valid_at, integers, numbers, bools, lists, codes, offsets, bytes);
+template <class String>
+AdditionWriter::Text AdditionWriter::text(int64_t count, const String& string) const {
+  int64_t total = 0;
+  int64_t* ends = nullptr;
+  const auto offsets = array(count + 1, &ends);
+  for (int64_t i = 0; i < count; ++i) ends[i + 1] = total += std::ssize(string(i));
+  uint8_t* to = nullptr;
+  const auto bytes = array(total, &to);
+  for (int64_t i = 0; i < count; ++i) {
+    const std::string_view each = string(i);
+    to = std::copy(each.begin(), each.end(), to);
+  }
+  return {offsets, bytes};
 }
 
-Offset<format::Ids> ChangeWriter::ids(const Catalogue::Pairs& pairs) {
-  if (pairs.ids != nullptr) return format::CreateIds(builder, vector(pairs.ids, pairs.count));
-  const auto [offsets_at, names] = strings(pairs.id_offsets, pairs.count, pairs.id_bytes);
-  return format::CreateIds(builder, 0, offsets_at, names);
+Offset<format::Ids> AdditionWriter::ids() const {
+  if (pairs_.id_type != IdType::kString)
+    return format::CreateIds(builder_, array_of<int64_t>(count_, [&](int64_t i) { return pairs_.ids[first_ + i]; }));
+  const Text names = text(count_, [&](int64_t i) { return pairs_.names[first_ + i]; });
+  return format::CreateIds(builder_, 0, names.offsets, names.bytes);
+}
+
+// Strings are numbered anew, in the order in which they come: the column may know many others.
+Offset<format::LiveColumn> AdditionWriter::strings(const AttributeColumn& from) const {
+  std::unordered_map<uint32_t, int64_t> numbers;
+  std::vector<uint32_t> used;
+  const auto number_of = [&](uint32_t string) {
+    const auto [place, is_new] = numbers.try_emplace(string, std::ssize(used));
+    if (is_new) used.push_back(string);
+    return place->second;
+  };
+  std::vector<int64_t> codes, lists = {0};
+  for (int64_t row = first_; row < pairs_.rows; ++row) {
+    const bool is_null = from.is_null(row);
+    if (from.type == AttributeType::kString) {
+      codes.push_back(is_null ? 0 : number_of(from.string(row)));
+    } else {
+      for (int64_t i = 0; !is_null && i < from.list_size(row); ++i)
+        codes.push_back(number_of(from.list_string(row, i)));
+      lists.push_back(std::ssize(codes));
+    }
+  }
+  const auto copied = [&](const std::vector<int64_t>& values) {
+    return array_of<int64_t>(std::ssize(values), [&](int64_t i) { return values[static_cast<size_t>(i)]; });
+  };
+  const auto name = builder_.CreateString(from.name);
+  const auto valid = array_of<uint8_t>(count_, [&](int64_t i) { return from.is_null(first_ + i) ? 0 : 1; });
+  const auto lists_at = from.type == AttributeType::kStringList ? copied(lists) : Offset<Vector<int64_t>>();
+  const auto codes_at = copied(codes);
+  const Text all = text(std::ssize(used), [&](int64_t i) { return from.strings[used[static_cast<size_t>(i)]]; });
+  return format::CreateLiveColumn(builder_, name, valid, 0, 0, 0, lists_at, codes_at, all.offsets, all.bytes);
+}
+
+Offset<format::LiveColumn> AdditionWriter::column(const AttributeColumn& from) const {
+  if (has_dictionary(from.type)) return strings(from);
+  const auto is_there = [&](int64_t i) { return !from.is_null(first_ + i); };
+  const auto name = builder_.CreateString(from.name);
+  const auto valid = array_of<uint8_t>(count_, [&](int64_t i) { return is_there(i) ? 1 : 0; });
+  Offset<Vector<int64_t>> integers;
+  Offset<Vector<float>> numbers;
+  Offset<Vector<uint8_t>> bools;
+  if (from.type == AttributeType::kI64)
+    integers = array_of<int64_t>(count_, [&](int64_t i) { return is_there(i) ? from.integer(first_ + i) : 0; });
+  if (from.type == AttributeType::kF32)
+    numbers = array_of<float>(count_, [&](int64_t i) { return is_there(i) ? from.number(first_ + i) : 0.0F; });
+  if (from.type == AttributeType::kBool)
+    bools = array_of<uint8_t>(count_, [&](int64_t i) { return is_there(i) && from.truth(first_ + i) ? 1 : 0; });
+  return format::CreateLiveColumn(builder_, name, valid, integers, numbers, bools);
+}
+
+Offset<format::Addition> AdditionWriter::write() {
+  std::vector<Offset<format::LiveColumn>> columns;
+  for (const AttributeColumn& each : pairs_.attributes.all())
+    if (each.filled() > 0) columns.push_back(column(each));
+  const auto columns_at =
+      columns.empty() ? Offset<Vector<Offset<format::LiveColumn>>>() : builder_.CreateVector(columns);
+  const int64_t levels = pairs_.layout.levels;
+  std::vector<int32_t> lengths(static_cast<size_t>(count_));
+  int32_t* codes = nullptr;
+  const auto codes_at = array(count_ * levels, &codes);
+  for (int64_t i = 0; i < count_; ++i) lengths[static_cast<size_t>(i)] = pairs_.sid_of(first_ + i, codes + i * levels);
+  Offset<Vector<int32_t>> lengths_at;
+  if (pairs_.layout.variable_length)
+    lengths_at = array_of<int32_t>(count_, [&](int64_t i) { return lengths[static_cast<size_t>(i)]; });
+  const auto ids_at = ids();
+  Offset<Vector<int64_t>> priorities;
+  if (pairs_.has_priorities)
+    priorities = array_of<int64_t>(count_, [&](int64_t i) { return pairs_.priority(first_ + i); });
+  return format::CreateAddition(builder_, count_, codes_at, lengths_at, ids_at, priorities, columns_at);
+}
+
+std::vector<uint8_t> finish(FlatBufferBuilder& builder, const PublicationInfo& info, Offset<format::Addition> added,
+                            std::span<const uint64_t> toggled) {
+  const auto bytes = builder.GetSize() + toggled.size() * sizeof(uint64_t);
+  if (bytes > static_cast<uint64_t>(kMostPublicationBytes))
+    fail(SIDBEAM_UNSUPPORTED, "what version %lld changes would take %llu bytes of the log, more than 2 GiB",
+         static_cast<long long>(info.version), static_cast<unsigned long long>(bytes));
+  const auto toggled_at =
+      toggled.empty() ? Offset<Vector<uint64_t>>() : builder.CreateVector(toggled.data(), toggled.size());
+  format::FinishPublicationBuffer(
+      builder, format::CreatePublication(builder, info.version, info.nanoseconds, info.back_to, added, toggled_at));
+  return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
 }
 
 }  // namespace
 
-std::vector<uint8_t> write_addition(const Index& base, const Catalogue::Pairs& pairs,
-                                    std::span<const sidbeam_attribute_column* const> attributes) {
-  ChangeWriter writer;
-  std::vector<Offset<format::LiveColumn>> columns;
-  for (const sidbeam_attribute_column* column : attributes)
-    columns.push_back(writer.column(*column, find_attribute(base.attributes, column->name)->type, pairs.count));
-  const auto columns_at =
-      columns.empty() ? Offset<Vector<Offset<format::LiveColumn>>>() : writer.builder.CreateVector(columns);
-  const int64_t levels = base.view.levels;
-  const auto codes = writer.vector_where(pairs.codes, pairs.count * levels, [&](int64_t i) {
-    return pairs.lengths == nullptr || i % levels < pairs.lengths[i / levels];
-  });
-  const auto lengths = writer.vector(pairs.lengths, pairs.count);
-  const auto ids = writer.ids(pairs);
-  const auto priorities = writer.vector(pairs.priorities, pairs.count);
-  const auto addition =
-      format::CreateAddition(writer.builder, pairs.count, codes, lengths, ids, priorities, columns_at);
-  return writer.finish(format::CreateChange(writer.builder, addition));
-}
-
-std::vector<uint8_t> write_removal(const IndexView& base, std::span<const ItemId> removed) {
-  ChangeWriter writer;
-  Offset<format::Ids> ids;
-  if (base.id_type == IdType::kString) {
-    std::vector<int64_t> offsets = {0};
-    std::string names;
-    for (const ItemId& id : removed) {
-      names += id.name;
-      offsets.push_back(std::ssize(names));
-    }
-    const auto offsets_at = writer.vector(offsets.data(), std::ssize(offsets));
-    const auto names_at = writer.text(names.data(), std::ssize(names));
-    ids = format::CreateIds(writer.builder, 0, offsets_at, names_at);
-  } else {
-    std::vector<int64_t> numbers;
-    for (const ItemId& id : removed) numbers.push_back(id.number);
-    ids = format::CreateIds(writer.builder, writer.vector(numbers.data(), std::ssize(numbers)));
-  }
-  const auto removal = format::CreateRemoval(writer.builder, ids);
-  return writer.finish(format::CreateChange(writer.builder, 0, removal));
-}
-
-int64_t recorded_bytes(std::span<const std::vector<uint8_t>> changes) {
-  int64_t bytes = 0;
-  for (const std::vector<uint8_t>& change : changes) bytes += std::ssize(change) + kChangeOverhead;
-  return bytes;
-}
-
-std::vector<uint8_t> write_publication(const PublicationInfo& info, std::span<const std::vector<uint8_t>> changes,
-                                       std::span<const uint64_t> toggled) {
-  const int64_t bytes = recorded_bytes(changes) + std::ssize(toggled) * int64_t{sizeof(uint64_t)};
-  if (bytes > kMostPublicationBytes)
-    fail(SIDBEAM_UNSUPPORTED, "what version %lld changes would take %lld bytes of the log, more than 2 GiB",
-         static_cast<long long>(info.version), static_cast<long long>(bytes));
+std::vector<uint8_t> write_publication(const PublicationInfo& info, std::span<const uint64_t> toggled) {
   FlatBufferBuilder builder;
-  std::vector<Offset<format::ChangeBytes>> all;
-  for (const std::vector<uint8_t>& change : changes) {
-    builder.ForceVectorAlignment(change.size(), 1, alignof(int64_t));
-    all.push_back(format::CreateChangeBytes(builder, builder.CreateVector(change)));
-  }
-  const auto changes_at = info.back_to != 0 ? 0 : builder.CreateVector(all);
-  const auto toggled_at = info.back_to != 0 ? builder.CreateVector(toggled.data(), toggled.size()) : 0;
-  format::FinishPublicationBuffer(builder, format::CreatePublication(builder, info.version, info.nanoseconds,
-                                                                     changes_at, info.back_to, toggled_at));
-  return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
+  return finish(builder, info, {}, toggled);
+}
+
+std::vector<uint8_t> write_publication(const PublicationInfo& info, const PairStore& store) {
+  const uint64_t before = store.rows() - static_cast<uint64_t>(store.added() - store.sealed());
+  std::vector<uint64_t> toggled = store.toggled();
+  keep_odd(toggled);
+  std::erase_if(toggled, [&](uint64_t row) { return row >= before; });
+  for (uint64_t row = before; row < store.rows(); ++row)
+    if (!has_bit(store.live(), row)) toggled.push_back(row);
+  FlatBufferBuilder builder;
+  Offset<format::Addition> added;
+  if (store.added() > store.sealed()) added = AdditionWriter(builder, store.pairs(), store.sealed()).write();
+  return finish(builder, info, added, toggled);
 }
 
 namespace {
@@ -229,25 +256,7 @@ void apply_addition(const format::Addition& from, const IndexView& base, PairSto
     for (const format::LiveColumn* column : *from.columns()) columns.push_back(read_column(*column, count));
   std::vector<const sidbeam_attribute_column*> attributes;
   for (const sidbeam_attribute_column& column : columns) attributes.push_back(&column);
-  if (count > 0) store.add(pairs, attributes);
-}
-
-void apply_removal(const format::Removal& from, const IndexView& base, PairStore& store) {
-  if (from.ids() == nullptr) corrupt("a removal without ids");
-  std::vector<ItemId> ids;
-  if (base.id_type != IdType::kString) {
-    if (from.ids()->numbers() == nullptr) corrupt("a removal without ids");
-    for (const int64_t number : *from.ids()->numbers()) ids.push_back({number, {}});
-  } else {
-    const auto* offsets = from.ids()->name_offsets();
-    if (offsets == nullptr || offsets->size() == 0) corrupt("a removal without names");
-    const uint64_t count = offsets->size() - 1;
-    const int64_t* begins = text_offsets(offsets, count, size_of(from.ids()->names()), "the names of a removal");
-    const char* names = text_of(from.ids()->names());
-    for (uint64_t i = 0; i < count; ++i)
-      ids.push_back({0, {names + begins[i], static_cast<size_t>(begins[i + 1] - begins[i])}});
-  }
-  store.remove(ids);
+  if (count > 0) store.append(pairs, attributes);
 }
 
 // A table of a buffer, found sound.
@@ -260,26 +269,22 @@ const T& root_of(std::span<const uint8_t> bytes, const char* identifier) {
   return *flatbuffers::GetRoot<T>(bytes.data());
 }
 
-void apply_change(const format::ChangeBytes& bytes, const IndexView& base, PairStore& store) {
-  if (bytes.bytes() == nullptr) corrupt("a change that is none");
-  const auto& change = root_of<format::Change>({bytes.bytes()->data(), bytes.bytes()->size()}, nullptr);
-  if ((change.addition() != nullptr) == (change.removal() != nullptr)) corrupt("a change that is none");
-  if (change.addition() != nullptr) apply_addition(*change.addition(), base, store);
-  if (change.removal() != nullptr) apply_removal(*change.removal(), base, store);
+// Item rows that rise, below `rows`.
+std::span<const uint64_t> rising_rows(const Vector<uint64_t>* toggled, uint64_t rows) {
+  if (toggled == nullptr) return {};
+  const std::span<const uint64_t> all(toggled->data(), toggled->size());
+  for (size_t i = 0; i < all.size(); ++i)
+    if (all[i] >= rows || (i > 0 && all[i] <= all[i - 1])) corrupt("item rows that are not there, or do not rise");
+  return all;
 }
 
 }  // namespace
 
 PublicationInfo apply_publication(std::span<const uint8_t> payload, const IndexView& base, PairStore& store) {
   const auto& from = root_of<format::Publication>(payload, format::PublicationIdentifier());
-  if ((from.changes() != nullptr) == (from.back_to() != 0)) corrupt("it goes back and has changes, or neither");
-  if (from.changes() != nullptr)
-    for (const format::ChangeBytes* change : *from.changes()) apply_change(*change, base, store);
-  if (from.toggled() != nullptr) {
-    for (const uint64_t row : *from.toggled())
-      if (row >= store.rows()) corrupt("an item row that is not there");
-    store.toggle(*from.toggled());
-  }
+  if (from.added() != nullptr && from.back_to() != 0) corrupt("it goes back and adds");
+  if (from.added() != nullptr) apply_addition(*from.added(), base, store);
+  store.toggle(rising_rows(from.toggled(), store.rows()));
   return {from.version(), from.nanoseconds(), from.back_to()};
 }
 

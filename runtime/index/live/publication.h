@@ -10,27 +10,18 @@
 
 namespace sidbeam {
 
-// What one call changes, as a publication will say it. A store must have taken it, and has checked it. Throws where it
-// would be too large for one.
-std::vector<uint8_t> write_addition(const Index& base, const Catalogue::Pairs& pairs,
-                                    std::span<const sidbeam_attribute_column* const> attributes);
-std::vector<uint8_t> write_removal(const IndexView& base, std::span<const ItemId> ids);
-
-// What a record says apart from its changes.
+// What a record says besides what it changes.
 struct PublicationInfo {
   int64_t version = 0, nanoseconds = 0;
-  int64_t back_to = 0;  // the version whose content this one has again, without changes; 0: none
+  int64_t back_to = 0;  // the version whose content this one has again, with nothing added; 0: none
 };
 
-// The most that the changes of a publication take, and what each takes beside its bytes.
+// The most that a payload takes.
 inline constexpr int64_t kMostPublicationBytes = (int64_t{1} << 31) - (int64_t{1} << 22);
-inline constexpr int64_t kChangeOverhead = 64;
 
-int64_t recorded_bytes(std::span<const std::vector<uint8_t>> changes);
-
-// The payload. With back_to, `toggled` are the item rows that come or go.
-std::vector<uint8_t> write_publication(const PublicationInfo& info, std::span<const std::vector<uint8_t>> changes,
-                                       std::span<const uint64_t> toggled);
+// The payload of what was changed in a store since its last seal, and of item rows alone that come or go, rising.
+std::vector<uint8_t> write_publication(const PublicationInfo& info, const PairStore& store);
+std::vector<uint8_t> write_publication(const PublicationInfo& info, std::span<const uint64_t> toggled);
 // Checks a payload and applies it to the store of a base with as many levels and such ids. Throws CORRUPT, and what the
 // store throws.
 PublicationInfo apply_publication(std::span<const uint8_t> payload, const IndexView& base, PairStore& store);
