@@ -41,10 +41,14 @@ type keptFilter struct {
 	users  int // requests, and one as long as it is kept
 }
 
+func newFilters(index *sidbeam.Index, most int) *filters {
+	return &filters{index: index, named: map[string]*sidbeam.Filter{}, most: most, kept: map[filterKey]*lists.Element{}}
+}
+
 // readFilters makes the filters of the settings, a JSON object of name to text; a path that is empty has none. They are
 // prepared: no request waits for that.
 func readFilters(index *sidbeam.Index, path string, most int) (*filters, error) {
-	f := &filters{index: index, named: map[string]*sidbeam.Filter{}, most: most, kept: map[filterKey]*lists.Element{}}
+	f := newFilters(index, most)
 	texts := map[string]string{}
 	if path != "" {
 		data, err := os.ReadFile(path)
@@ -75,6 +79,25 @@ func (f *filters) add(name, text string) error {
 	}
 	f.named[name], f.names = filter, append(f.names, name)
 	return filter.Prepare()
+}
+
+// on makes the filters of the settings, as they were read, on another version of a live catalogue. Those of texts are
+// made when a request brings one again.
+func (f *filters) on(index *sidbeam.Index) (*filters, error) {
+	next := newFilters(index, f.most)
+	next.names = f.names
+	for name, filter := range f.named {
+		moved, err := filter.On(index)
+		if err == nil {
+			next.named[name] = moved
+			err = moved.Prepare()
+		}
+		if err != nil {
+			next.close()
+			return nil, fmt.Errorf("filter %q: %w", name, err)
+		}
+	}
+	return next, nil
 }
 
 // placed is an error of a filter's text with its place first: the caller says which filter it is.

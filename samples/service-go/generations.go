@@ -3,42 +3,120 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"reflect"
 	"sync"
+
+	"sidbeam.io/sidbeam"
 )
 
-// generation is a catalogue and the requests that use it. A reload makes a new one; the old one goes after its last
-// request.
+// generation is a catalogue and the requests that use it. A reload or a publish makes a new one; the old one goes after
+// its last request.
 type generation struct {
 	catalogue *catalogue
 	users     int           // its requests, and one as long as it is the current one
 	gone      chan struct{} // closed when the index has been given back
 }
 
-// generations gives requests the current catalogue, and replaces it.
+// generations gives requests the current catalogue, and replaces it: by what its file holds by now, or by the newest
+// version of a live catalogue.
 type generations struct {
-	options *options
-	reloads sync.Mutex // one at a time
+	options      *options
+	live         *sidbeam.Catalog // nil: the index is a file
+	replacements sync.Mutex       // one at a time
 
 	mutex   sync.Mutex
 	current *generation
 }
 
 func newGenerations(o *options) (*generations, error) {
-	g := &generations{options: o}
-	return g, g.reload()
+	live, err := openLive(o)
+	if err != nil {
+		return nil, err
+	}
+	g := &generations{options: o, live: live}
+	if err := g.reload(); err != nil {
+		g.close()
+		return nil, err
+	}
+	return g, nil
 }
 
-// reload opens the file again, and makes the filters of the settings for it; later requests get it. On an error the old
-// index stays, with its filters.
+// openLive opens a live catalogue where the index is a folder; nil: it is a file.
+func openLive(o *options) (*sidbeam.Catalog, error) {
+	config := sidbeam.CatalogConfig{KeepVersions: o.keep, Verify: sidbeam.VerifyFull}
+	if about, err := os.Stat(o.index); err != nil || !about.IsDir() {
+		if o.follow {
+			return nil, fmt.Errorf("%s is no folder, expected that of a catalogue to follow", o.index)
+		}
+		return nil, nil
+	}
+	if o.follow {
+		return sidbeam.FollowCatalog(o.index, config)
+	}
+	return sidbeam.OpenCatalog(o.index, config)
+}
+
+// close gives up the current catalogue, and the live one after the calls that run. Requests that run keep theirs.
+func (g *generations) close() {
+	if g.current != nil {
+		g.release(g.current)
+	}
+	if g.live != nil {
+		_ = g.live.Close()
+	}
+}
+
+// reload opens the file again, or takes the newest version, and makes the filters that the settings have by now; later
+// requests get it. On an error the old catalogue stays, with its filters.
 func (g *generations) reload() error {
-	g.reloads.Lock()
-	defer g.reloads.Unlock()
-	c, err := openCatalogue(g.options)
+	g.replacements.Lock()
+	defer g.replacements.Unlock()
+	if g.live == nil {
+		next, err := openCatalogue(g.options)
+		if err != nil {
+			return err
+		}
+		return g.replace(next)
+	}
+	if g.options.follow {
+		if _, err := g.live.Refresh(context.Background(), 0); err != nil {
+			return err
+		}
+	}
+	return g.take(func(index *sidbeam.Index) (*filters, error) {
+		return readFilters(index, g.options.filters, g.options.whereKept)
+	})
+}
+
+// advance gives later requests the newest version of a live catalogue, with the filters of the one before. On an error
+// that one stays.
+func (g *generations) advance() error {
+	g.replacements.Lock()
+	defer g.replacements.Unlock()
+	info, err := g.live.Info()
+	if err != nil || info.Version == g.current.catalogue.info.Version {
+		return err
+	}
+	return g.take(g.current.catalogue.filters.on)
+}
+
+// take serves the newest version.
+func (g *generations) take(filtersOf func(*sidbeam.Index) (*filters, error)) error {
+	var before *catalogue
+	if g.current != nil {
+		before = g.current.catalogue
+	}
+	next, err := newestVersion(g.live, before, filtersOf)
 	if err != nil {
 		return err
 	}
+	return g.replace(next)
+}
+
+func (g *generations) replace(c *catalogue) error {
 	next := &generation{c, 1, make(chan struct{})}
 	g.mutex.Lock()
 	old := g.current

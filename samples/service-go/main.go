@@ -33,7 +33,11 @@ func main() {
 func parse(flags *flag.FlagSet, arguments []string) (o options, address string) {
 	flags.StringVar(&o.model, "model", "", "folder of a checkpoint (required)")
 	flags.StringVar(&o.draft, "draft", "", "folder of a smaller model that writes levels ahead; answers stay the same")
-	flags.StringVar(&o.index, "index", "", "index file (required)")
+	flags.StringVar(&o.index, "index", "", "index file, or folder of a live catalogue (required)")
+	flags.BoolVar(&o.follow, "follow", false, "another process writes the catalogue")
+	flags.Int64Var(&o.keep, "keep", 16, "versions of the catalogue that can be gone back to")
+	flags.StringVar(&o.tokenFile, "token-file", "", "file of the token that changes and reloads must bear (default: "+
+		"what SIDBEAM_TOKEN holds)")
 	flags.StringVar(&address, "listen", "127.0.0.1:8080", "address to serve on")
 	flags.Func("offsets", "o0,o1,..: code t of level l is token o_l + t (default 0)", list(&o.vocabulary.Offsets, 0))
 	flags.Func("start-tokens", "t0,t1,..: before every history; -1 fills a position up", list(&o.startTokens, -1))
@@ -96,7 +100,7 @@ func run(ctx context.Context, o options, address string, ready chan<- string) er
 	if err != nil {
 		return err
 	}
-	defer s.recommender.close()
+	defer s.close()
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
@@ -118,6 +122,7 @@ func run(ctx context.Context, o options, address string, ready chan<- string) er
 			patience, enough := context.WithTimeout(context.Background(), 10*time.Second)
 			defer enough()
 			if err := server.Shutdown(patience); err != nil && !errors.Is(err, http.ErrServerClosed) {
+				_ = server.Close() // which ends the requests that still run
 				return err
 			}
 			return nil

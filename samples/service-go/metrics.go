@@ -17,15 +17,16 @@ const window = 4096
 
 // metrics counts what /metrics says, in Prometheus' text format.
 type metrics struct {
-	mutex        sync.Mutex
-	requests     int64
-	errors       int64
-	reloads      int64
-	reloadErrors int64
-	seconds      float64
-	latest       [window]float64
-	lists, texts int64            // requests with lists of items, and with a filter's text
-	filters      map[string]int64 // requests by named filter
+	mutex         sync.Mutex
+	requests      int64
+	errors        int64
+	reloads       int64
+	reloadErrors  int64
+	refreshErrors int64
+	seconds       float64
+	latest        [window]float64
+	lists, texts  int64            // requests with lists of items, and with a filter's text
+	filters       map[string]int64 // requests by named filter
 }
 
 func (m *metrics) request(took time.Duration, failed bool) {
@@ -69,8 +70,18 @@ func (m *metrics) reload(err error) {
 	}
 }
 
+func (m *metrics) refreshFailed() {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.refreshErrors++
+}
+
 func writeCounter(out io.Writer, name, help string, value int64) {
 	fmt.Fprintf(out, "# HELP %s %s\n# TYPE %s counter\n%s %d\n", name, help, name, name, value)
+}
+
+func writeGauge(out io.Writer, name, help string, value float64) {
+	fmt.Fprintf(out, "# HELP %s %s\n# TYPE %s gauge\n%s %g\n", name, help, name, name, value)
 }
 
 // write gives all metrics; a percentile of n requests is the ceil(q n)-th in order.
@@ -114,17 +125,44 @@ func (m *metrics) writeRules(out io.Writer, names []string) {
 	}
 }
 
+// writeLive gives how a live catalogue stands, of which c is served.
+func (m *metrics) writeLive(out io.Writer, c *catalogue, info *sidbeam.CatalogInfo, versions []sidbeam.VersionInfo) {
+	pinned := 0
+	for _, version := range versions {
+		if version.InUse {
+			pinned++
+		}
+	}
+	writeGauge(out, "sidbeam_catalog_version", "Version that is served.", float64(c.info.Version))
+	writeGauge(out, "sidbeam_catalog_age_seconds", "Time since it was published.", time.Since(c.published).Seconds())
+	writeGauge(out, "sidbeam_catalog_pinned_versions", "Kept versions in use, of which one is served.", float64(pinned))
+	writeGauge(out, "sidbeam_catalog_log_bytes", "Bytes of the logs.", float64(info.LogBytes))
+	writeGauge(out, "sidbeam_catalog_unsynced_bytes", "Of these, not yet forced to the disk.",
+		float64(info.UnsyncedBytes))
+	writeGauge(out, "sidbeam_catalog_changes", "Changes that wait to be published.", float64(info.Changes))
+	writeGauge(out, "sidbeam_catalog_compact_soon", "1: it is time to compact.", oneIf(info.CompactSoon))
+	writeGauge(out, "sidbeam_catalog_log_failed", "1: nothing can be published before a restart.", oneIf(info.LogFailed))
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	writeCounter(out, "sidbeam_catalog_refresh_errors_total", "Times that a followed catalogue could not be read.",
+		m.refreshErrors)
+}
+
+func oneIf(holds bool) float64 {
+	if holds {
+		return 1
+	}
+	return 0
+}
+
 // writeRunner gives what the runner counts: its queue, its batches, how busy its lanes are.
 func writeRunner(out io.Writer, stats *sidbeam.RunnerStats) {
-	gauge := func(name, help string, value float64) {
-		fmt.Fprintf(out, "# HELP %s %s\n# TYPE %s gauge\n%s %g\n", name, help, name, name, value)
-	}
-	gauge("sidbeam_runner_lanes", "Batches that may run at the same time.", float64(stats.Lanes))
-	gauge("sidbeam_runner_queued", "Histories that wait.", float64(stats.Queued))
-	gauge("sidbeam_runner_running", "Histories that run.", float64(stats.Running))
-	gauge("sidbeam_runner_lane_use", "Share of the lanes' time that they were busy, since the start.",
+	writeGauge(out, "sidbeam_runner_lanes", "Batches that may run at the same time.", float64(stats.Lanes))
+	writeGauge(out, "sidbeam_runner_queued", "Histories that wait.", float64(stats.Queued))
+	writeGauge(out, "sidbeam_runner_running", "Histories that run.", float64(stats.Running))
+	writeGauge(out, "sidbeam_runner_lane_use", "Share of the lanes' time that they were busy, since the start.",
 		stats.Busy.Seconds()/(stats.Up.Seconds()*float64(stats.Lanes)))
-	gauge("sidbeam_runner_memory_bytes", "Memory of the runner, without the model.", float64(stats.MemoryBytes))
+	writeGauge(out, "sidbeam_runner_memory_bytes", "Memory of the runner, without the model.", float64(stats.MemoryBytes))
 	writeCounter(out, "sidbeam_runner_finished_total", "Histories that were answered.", stats.Finished)
 	writeCounter(out, "sidbeam_runner_failed_total", "Histories that failed.", stats.Failed)
 	writeCounter(out, "sidbeam_runner_cancelled_total", "Histories whose client had gone.", stats.Cancelled)

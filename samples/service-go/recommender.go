@@ -13,8 +13,8 @@ import (
 // options of the service; the first four are the models' and the index's.
 type options struct {
 	model         string
-	draft         string // empty: none
-	index         string
+	draft         string                // empty: none
+	index         string                // a file, or the folder of a live catalogue
 	vocabulary    sidbeam.Vocabulary    // the token of each code
 	startTokens   []int32               // before every history
 	beginTokens   []int32               // after every prompt
@@ -29,6 +29,9 @@ type options struct {
 	listed        int                   // ids of a list of excluded or allowed items, at most
 	whereBytes    int                   // of the text of a request's own filter, at most
 	whereKept     int                   // such filters that are kept, the latest; 0: none
+	follow        bool                  // another process writes the catalogue
+	keep          int64                 // versions of it that can be gone back to
+	tokenFile     string                // file of the token that changes need; empty: it is in the environment, if any
 }
 
 // recommender runs the model on histories: one runner for all generations of the index.
@@ -51,7 +54,13 @@ func newRecommender(o options, c *catalogue) (*recommender, error) {
 		}
 		defer draft.Close() // the runner holds it
 	}
-	runner, err := sidbeam.NewRunner(sidbeam.RunnerConfig{Model: model, Draft: draft, Constraint: c.index, Beams: o.beams,
+	like, err := c.like()
+	if err != nil {
+		_ = model.Close()
+		return nil, err
+	}
+	defer like.Close() // the runner holds it
+	runner, err := sidbeam.NewRunner(sidbeam.RunnerConfig{Model: model, Draft: draft, Constraint: like, Beams: o.beams,
 		Vocabulary: &o.vocabulary, BeginTokens: o.beginTokens, Lanes: o.lanes, QueueRequests: o.queue,
 		Normalization: o.normalization, MaxGroup: o.group, MaxPrompt: len(o.fill(o.startTokens))/o.group + o.prompt})
 	if err != nil {
@@ -72,10 +81,10 @@ type scored struct {
 	Score float32         `json:"score"`
 }
 
-// recommend gives the k best items of each history, whose items are given by ordinal; the histories run side by side,
-// under the same rules. A history without items has no answer: the model would have nothing to read.
+// recommend gives the k best items of each history, whose items are given by their SIDs; the histories run side by
+// side, under the same rules. A history without items has no answer: the model would have nothing to read.
 func (r *recommender) recommend(
-	ctx context.Context, c *catalogue, rules scope, histories [][]int64, k int,
+	ctx context.Context, c *catalogue, rules scope, histories [][][]int32, k int,
 ) ([][]scored, error) {
 	answers := make([][]scored, len(histories))
 	ctx, cancel := context.WithCancel(ctx)
@@ -99,10 +108,10 @@ func (r *recommender) recommend(
 }
 
 func (r *recommender) items(
-	ctx context.Context, c *catalogue, rules scope, history []int64, k int,
+	ctx context.Context, c *catalogue, rules scope, history [][]int32, k int,
 ) ([]scored, error) {
 	items := []scored{}
-	tokens := r.tokens(c, history)
+	tokens := r.tokens(history)
 	if len(tokens) == 0 {
 		return items, nil
 	}
@@ -114,9 +123,13 @@ func (r *recommender) items(
 	if err != nil {
 		return nil, fmt.Errorf("items of %d ordinals: %w", len(result.Ordinals), err)
 	}
+	ids, err := c.jsonIDs(lists.Rows)
+	if err != nil {
+		return nil, err
+	}
 	for i := range result.Ordinals {
-		for _, row := range lists.Rows[lists.Offsets[i]:lists.Offsets[i+1]] {
-			items = append(items, scored{c.jsonID(row), result.Scores[i]})
+		for _, id := range ids[lists.Offsets[i]:lists.Offsets[i+1]] {
+			items = append(items, scored{id, result.Scores[i]})
 		}
 	}
 	return items, nil
@@ -124,27 +137,27 @@ func (r *recommender) items(
 
 // tokens are the start tokens and those of the history's SIDs, whole ones, as many of the latest as the model reads.
 // There are none where that is no SID.
-func (r *recommender) tokens(c *catalogue, history []int64) []int32 {
+func (r *recommender) tokens(history [][]int32) []int32 {
 	tokens := r.options.fill(r.options.startTokens)
 	begin, room := len(history), r.options.prompt*r.options.group
 	for ; begin > 0; begin-- {
-		if room -= len(r.position(c, history[begin-1])); room < 0 {
+		if room -= len(r.position(history[begin-1])); room < 0 {
 			break
 		}
 	}
 	if begin == len(history) {
 		return nil
 	}
-	for _, ordinal := range history[begin:] {
-		tokens = append(tokens, r.position(c, ordinal)...)
+	for _, sid := range history[begin:] {
+		tokens = append(tokens, r.position(sid)...)
 	}
 	return tokens
 }
 
 // position holds the tokens of a SID, to the end of a position.
-func (r *recommender) position(c *catalogue, ordinal int64) []int32 {
+func (r *recommender) position(sid []int32) []int32 {
 	var tokens []int32
-	for level, code := range c.sid(ordinal) {
+	for level, code := range sid {
 		tokens = append(tokens, r.token(level, code))
 	}
 	return r.options.fill(tokens)
@@ -164,12 +177,4 @@ func (r *recommender) token(level int, code int32) int32 {
 		return code
 	}
 	return int32(r.options.vocabulary.Offsets[level]) + code
-}
-
-func (c *catalogue) jsonID(row int64) json.RawMessage {
-	if c.info.IDType != sidbeam.IDString {
-		return json.RawMessage(c.ids[row])
-	}
-	text, _ := json.Marshal(c.ids[row]) // text can always be marshalled
-	return text
 }

@@ -75,33 +75,46 @@ func (c *catalogue) list(what string, ids []json.RawMessage, most int) (*sidbeam
 	if len(ids) > most {
 		return nil, badRequest(fmt.Sprintf("%s has %d ids, expected at most %d", what, len(ids), most))
 	}
-	items, expected := &sidbeam.ItemList{}, "an integer"
+	items := &sidbeam.ItemList{}
 	if c.info.IDType == sidbeam.IDString {
-		items.Names, expected = make([]string, len(ids)), "a string"
+		items.Names = make([]string, 0, len(ids))
 	} else {
-		items.IDs = make([]int64, len(ids))
+		items.IDs = make([]int64, 0, len(ids))
 	}
 	for i, raw := range ids {
-		var err error
-		switch c.info.IDType {
-		case sidbeam.IDString:
-			var name *string
-			if err = json.Unmarshal(raw, &name); err == nil && name != nil {
-				items.Names[i] = *name
-			} else {
-				err = badRequest("")
-			}
-		case sidbeam.IDUint64:
-			var id uint64
-			id, err = strconv.ParseUint(string(raw), 10, 64)
-			items.IDs[i] = int64(id)
-		default:
-			items.IDs[i], err = strconv.ParseInt(string(raw), 10, 64)
+		id, name, ok := readID(raw, c.info.IDType)
+		if !ok {
+			return nil, mistake(raw, fmt.Sprintf("%s[%d]", what, i),
+				expectedID(c.info.IDType)+", as the ids of this index are")
 		}
-		if err != nil {
-			return nil, badRequest(fmt.Sprintf("%s[%d] is %.40s, expected %s, as the ids of this index are", what, i, raw,
-				expected))
+		if c.info.IDType == sidbeam.IDString {
+			items.Names = append(items.Names, name)
+		} else {
+			items.IDs = append(items.IDs, id)
 		}
 	}
 	return items, nil
+}
+
+// readID reads an id of the index's type: a name, or an integer, unsigned ones as the same bits.
+func readID(raw json.RawMessage, idType sidbeam.IDType) (id int64, name string, ok bool) {
+	var err error
+	switch idType {
+	case sidbeam.IDString:
+		name, err = decode[string](raw, "", "")
+	case sidbeam.IDUint64:
+		var unsigned uint64
+		unsigned, err = strconv.ParseUint(string(raw), 10, 64)
+		id = int64(unsigned)
+	default:
+		id, err = strconv.ParseInt(string(raw), 10, 64)
+	}
+	return id, name, err == nil
+}
+
+func expectedID(idType sidbeam.IDType) string {
+	if idType == sidbeam.IDString {
+		return "a string"
+	}
+	return "an integer"
 }

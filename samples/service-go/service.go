@@ -4,12 +4,14 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net/http"
+	"strings"
 	"time"
 
 	"sidbeam.io/sidbeam"
@@ -22,26 +24,66 @@ type service struct {
 	generations *generations
 	recommender *recommender
 	metrics     metrics
+	token       string // what changes and reloads must bear; "": there are none
+	shape       *shape // of a live catalogue's items
+	unfollow    func() // ends following it
 }
 
 func newService(o options) (*service, error) {
+	token, err := readToken(o.tokenFile)
+	if err != nil {
+		return nil, err
+	}
 	generations, err := newGenerations(&o)
 	if err != nil {
 		return nil, err
 	}
-	recommender, err := newRecommender(o, generations.current.catalogue)
+	s := &service{generations: generations, token: token, unfollow: func() {}}
+	if s.recommender, err = newRecommender(o, generations.current.catalogue); err == nil && generations.live != nil {
+		s.shape, err = newShape(generations.current.catalogue.index)
+	}
 	if err != nil {
+		s.close()
 		return nil, err
 	}
-	return &service{generations: generations, recommender: recommender}, nil
+	if o.follow {
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() {
+			s.follow(ctx)
+			close(ended)
+		}()
+		s.unfollow = func() {
+			cancel()
+			<-ended
+		}
+	}
+	return s, nil
+}
+
+// close ends what serves, after the last request.
+func (s *service) close() {
+	s.unfollow()
+	if s.recommender != nil {
+		s.recommender.close()
+	}
+	s.generations.close()
 }
 
 func (s *service) handler() http.Handler {
 	routes := http.NewServeMux()
 	routes.HandleFunc("/recommend", only(http.MethodPost, s.recommend))
-	routes.HandleFunc("/reload", only(http.MethodPost, s.reload))
+	routes.HandleFunc("/reload", only(http.MethodPost, s.authorized(s.reload)))
 	routes.HandleFunc("/metrics", only(http.MethodGet, s.showMetrics))
-	return routes
+	s.changes(routes)
+	remove := s.change(http.MethodDelete, s.remove)
+	return http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) {
+		if strings.HasPrefix(in.URL.Path, "/items/") { // names are any text, and a mux would clean the path
+			remove(out, in)
+			return
+		}
+		routes.ServeHTTP(out, in)
+	})
 }
 
 func only(method string, handle http.HandlerFunc) http.HandlerFunc {
@@ -68,8 +110,8 @@ type question struct {
 
 // answer holds the k best items of each history, best first, and the version of the index that they are from.
 type answer struct {
-	Version string     `json:"version"`
-	Items   [][]scored `json:"items"`
+	Version json.RawMessage `json:"version"`
+	Items   [][]scored      `json:"items"`
 	unknown
 }
 
@@ -93,7 +135,7 @@ func (s *service) answer(out http.ResponseWriter, in *http.Request) (got *answer
 	defer s.generations.release(g)
 	histories, err := g.catalogue.known(asked.Histories)
 	if err != nil {
-		return nil, http.StatusBadRequest, err
+		return nil, statusOf(err), err
 	}
 	rules, counts, done, err := g.catalogue.scopeOf(asked, &s.recommender.options)
 	if err != nil {
@@ -105,13 +147,17 @@ func (s *service) answer(out http.ResponseWriter, in *http.Request) (got *answer
 	if err != nil {
 		return nil, statusOf(err), err
 	}
-	return &answer{g.catalogue.info.Fingerprint, items, counts}, http.StatusOK, nil
+	return &answer{g.catalogue.version(), items, counts}, http.StatusOK, nil
 }
 
 // statusOf says whether the client may try again: the service is busy, or on its way out. Or must ask otherwise.
 func statusOf(err error) int {
 	if errors.As(err, new(badRequest)) {
 		return http.StatusBadRequest
+	}
+	var refused refusal
+	if errors.As(err, &refused) {
+		return refused.status
 	}
 	for _, code := range []sidbeam.Code{sidbeam.QueueFull, sidbeam.Cancelled, sidbeam.DeadlineExceeded} {
 		if errors.Is(err, code) {
@@ -155,22 +201,25 @@ func (s *service) read(out http.ResponseWriter, in *http.Request) (*question, in
 	return asked, http.StatusOK, nil
 }
 
-// known gives the ordinals of those items of histories that the index has. Others are passed over: they may have been
-// in an earlier index, or be in a later one.
-func (c *catalogue) known(histories [][]json.RawMessage) ([][]int64, error) {
-	known := make([][]int64, len(histories))
+// known gives the SIDs of those items of histories that the index has. Others are passed over: they may have been in an
+// earlier index, or be in a later one.
+func (c *catalogue) known(histories [][]json.RawMessage) ([][][]int32, error) {
+	known := make([][][]int32, len(histories))
 	for i, history := range histories {
+		ids := make([]string, len(history))
 		for j, id := range history {
 			text := string(bytes.TrimSpace(id))
 			var name string
 			if json.Unmarshal(id, &name) == nil && text != "null" {
 				text = name
 			} else if !json.Valid(id) || (text[0] != '-' && (text[0] < '0' || text[0] > '9')) {
-				return nil, fmt.Errorf("histories[%d][%d] is %.40s, expected the id of an item", i, j, text)
+				return nil, badRequest(fmt.Sprintf("histories[%d][%d] is %.40s, expected the id of an item", i, j, text))
 			}
-			if ordinal, has := c.ordinal[text]; has {
-				known[i] = append(known[i], ordinal)
-			}
+			ids[j] = text
+		}
+		var err error
+		if known[i], err = c.sids(ids); err != nil {
+			return nil, err
 		}
 	}
 	return known, nil
@@ -181,7 +230,7 @@ func (s *service) reload(out http.ResponseWriter, _ *http.Request) {
 		refuse(out, http.StatusInternalServerError, err)
 		return
 	}
-	reply(out, http.StatusOK, map[string]string{"version": s.version()})
+	reply(out, http.StatusOK, map[string]json.RawMessage{"version": s.version()})
 }
 
 func (s *service) reloadNow() error {
@@ -196,23 +245,43 @@ func (s *service) reloadNow() error {
 }
 
 func (s *service) showMetrics(out http.ResponseWriter, _ *http.Request) {
+	var text bytes.Buffer
+	if err := s.writeMetrics(&text); err != nil {
+		refuse(out, http.StatusInternalServerError, err)
+		return
+	}
 	out.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	if _, err := out.Write(text.Bytes()); err != nil {
+		log.Printf("a client is gone: %v", err)
+	}
+}
+
+func (s *service) writeMetrics(out io.Writer) error {
 	g := s.generations.acquire()
 	defer s.generations.release(g)
 	stats, err := s.recommender.runner.Stats()
 	if err != nil {
-		refuse(out, http.StatusInternalServerError, err)
-		return
+		return err
 	}
-	s.metrics.write(out, g.catalogue.info.Fingerprint, g.catalogue.info.Items)
+	s.metrics.write(out, strings.Trim(string(g.catalogue.version()), `"`), g.catalogue.info.LiveItems)
 	s.metrics.writeRules(out, g.catalogue.filters.names)
 	writeRunner(out, &stats)
+	if s.generations.live == nil {
+		return nil
+	}
+	info, err := s.generations.live.Info()
+	if err != nil {
+		return err
+	}
+	versions, err := s.generations.live.Versions()
+	s.metrics.writeLive(out, g.catalogue, &info, versions)
+	return err
 }
 
-func (s *service) version() string {
+func (s *service) version() json.RawMessage {
 	g := s.generations.acquire()
 	defer s.generations.release(g)
-	return g.catalogue.info.Fingerprint
+	return g.catalogue.version()
 }
 
 func refuse(out http.ResponseWriter, status int, err error) {

@@ -9,179 +9,19 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"log"
 	"math/rand"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"sort"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"sidbeam.io/sidbeam"
 )
-
-func TestMain(m *testing.M) {
-	log.SetOutput(io.Discard)
-	os.Exit(m.Run())
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// replace writes a catalogue whose ids begin at firstID beside path, renames it to path, and gives its version.
-func replace(t testing.TB, path string, firstID int64) string {
-	t.Helper()
-	random := rand.New(rand.NewSource(firstID))
-	pairs := sidbeam.Pairs{}
-	for i := int64(0); i < 500; i++ {
-		pairs.Codes = append(pairs.Codes, random.Int31n(16), random.Int31n(16), random.Int31n(16))
-		pairs.IDs = append(pairs.IDs, firstID+i)
-	}
-	builder, err := sidbeam.NewBuilder(sidbeam.BuilderConfig{Codes: []int32{16, 16, 16}})
-	must(t, err)
-	defer builder.Close()
-	must(t, builder.Add(pairs))
-	must(t, builder.Write(context.Background(), path))
-	info, err := sidbeam.Peek(path)
-	must(t, err)
-	return info.Fingerprint
-}
-
-// testOptions are those of the model that tests/bindings/tiny_model.py wrote: tokens 0 .. 63.
-func testOptions(t testing.TB, path string) options {
-	folder := os.Getenv("SIDBEAM_MODEL")
-	if folder == "" {
-		t.Skip("SIDBEAM_MODEL is not set: the library was built without the runner")
-	}
-	return options{model: folder, draft: folder, index: path, vocabulary: sidbeam.Vocabulary{Offsets: []int64{0, 16, 32}},
-		group: 1, beams: 8, histories: 3, prompt: 8, lanes: 2, queue: 64, listed: 300, whereBytes: 200, whereKept: 4}
-}
-
-func serve(t testing.TB, o options) (*service, *httptest.Server) {
-	t.Helper()
-	s, err := newService(o)
-	must(t, err)
-	server := httptest.NewServer(s.handler())
-	t.Cleanup(func() {
-		server.Close()
-		s.recommender.close()
-	})
-	return s, server
-}
-
-// answered is an answer as a client reads it.
-type answered struct {
-	Version string
-	Items   [][]struct {
-		ID    int64
-		Score float32
-	}
-}
-
-func ask(url, body string) (status int, text string, err error) {
-	response, err := http.Post(url, "application/json", strings.NewReader(body))
-	if err != nil {
-		return 0, "", err
-	}
-	defer response.Body.Close()
-	all, err := io.ReadAll(response.Body)
-	return response.StatusCode, string(all), err
-}
-
-// check says what is wrong with an answer: every item must be in the catalogue whose version it names.
-func check(status int, text string, err error, firstID map[string]int64, k int) error {
-	var got answered
-	if err == nil {
-		err = json.Unmarshal([]byte(text), &got)
-	}
-	if err != nil || status != http.StatusOK {
-		return fmt.Errorf("expected 200 and JSON, got %d %s %v", status, text, err)
-	}
-	first, known := firstID[got.Version]
-	if !known || len(got.Items) != 2 {
-		return fmt.Errorf("expected two lists of a version of ours, got %s", text)
-	}
-	for _, items := range got.Items {
-		for i, item := range items {
-			if item.ID < first || item.ID >= first+500 || (i > 0 && item.Score > items[i-1].Score) {
-				return fmt.Errorf("expected ids of %d.. by score falling, got %s", first, text)
-			}
-		}
-		if len(items) != k {
-			return fmt.Errorf("expected %d items, got %s", k, text)
-		}
-	}
-	return nil
-}
-
-func scrape(t testing.TB, url string) map[string]float64 {
-	t.Helper()
-	response, err := http.Get(url + "/metrics")
-	must(t, err)
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	must(t, err)
-	values := map[string]float64{}
-	line := regexp.MustCompile(`^([a-z_]+(?:\{[a-z]+="[^"]*"\})?) (\S+)$`)
-	for _, one := range strings.Split(strings.TrimSpace(string(text)), "\n") {
-		match := line.FindStringSubmatch(one)
-		if match == nil {
-			if !strings.HasPrefix(one, "# HELP ") && !strings.HasPrefix(one, "# TYPE ") {
-				t.Errorf("metrics: a line that is none of Prometheus': %q", one)
-			}
-			continue
-		}
-		value, err := strconv.ParseFloat(match[2], 64)
-		must(t, err)
-		values[match[1]] = value
-	}
-	return values
-}
-
-// load has clients send requests, one after the other, until stop is called, which gives their number.
-func load(t testing.TB, clients int, request func(random *rand.Rand) error) (stop func() int) {
-	var group sync.WaitGroup
-	served := make([]int, clients)
-	done := make(chan struct{})
-	for c := range served {
-		group.Add(1)
-		go func(c int) {
-			defer group.Done()
-			random := rand.New(rand.NewSource(int64(c)))
-			for {
-				if err := request(random); err != nil {
-					t.Error(err)
-				}
-				served[c]++
-				select {
-				case <-done:
-					return
-				default:
-				}
-			}
-		}(c)
-	}
-	return func() (total int) {
-		close(done)
-		group.Wait()
-		for _, count := range served {
-			total += count
-		}
-		return total
-	}
-}
 
 // Clients that never stop, and an index that is replaced under them: no request fails, none sees half of an index.
 func TestReloadsUnderLoad(t *testing.T) {
@@ -264,7 +104,7 @@ func TestGenerations(t *testing.T) {
 	}
 	g.release(first)
 	answers, err := s.recommender.recommend(context.Background(), second.catalogue, second.catalogue.index,
-		[][]int64{{0}, {}}, 4)
+		[][][]int32{{{1, 2, 3}}, {}}, 4)
 	if must(t, err); len(answers[0]) != 4 || string(answers[0][0].ID) > "2000" || len(answers[1]) != 0 {
 		t.Errorf("a request that had begun: expected items of the old index, got %+v", answers)
 	}
@@ -277,7 +117,7 @@ func TestGenerations(t *testing.T) {
 	<-second.gone
 	ended, end := context.WithCancel(context.Background())
 	end()
-	_, err = s.recommender.recommend(ended, next.catalogue, next.catalogue.index, [][]int64{{0}}, 4)
+	_, err = s.recommender.recommend(ended, next.catalogue, next.catalogue.index, [][][]int32{{{1, 2, 3}}}, 4)
 	if !errors.Is(err, context.Canceled) || statusOf(err) != http.StatusServiceUnavailable {
 		t.Errorf("a client that has gone: expected context.Canceled, got %v", err)
 	}
@@ -297,7 +137,7 @@ func TestReloadOfAnotherCodebook(t *testing.T) {
 	if err != nil || status != 500 || !strings.Contains(text, "[16 16 17] codes per level, expected [16 16 16]") {
 		t.Errorf("reload: expected 500 and both codebooks, got %d %s %v", status, text, err)
 	}
-	if s.version() != version {
+	if string(s.version()) != strconv.Quote(version) {
 		t.Errorf("expected the old index to stay")
 	}
 }
@@ -307,13 +147,13 @@ func TestTokens(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalogue.sidx")
 	replace(t, path, 1000)
 	s, _ := serve(t, testOptions(t, path))
-	c := s.generations.current.catalogue
+	sids, err := s.generations.current.catalogue.sids([]string{"1005", "1007", "77", "1008"})
+	must(t, err)
 	want := []int32{}
-	for _, ordinal := range []int64{7, 8} { // room for 8 tokens: two SIDs
-		sid := c.sid(ordinal)
+	for _, sid := range sids[1:] { // room for 8 tokens: two SIDs
 		want = append(want, sid[0], 16+sid[1], 32+sid[2])
 	}
-	if got := s.recommender.tokens(c, []int64{5, 7, 8}); fmt.Sprint(got) != fmt.Sprint(want) {
+	if got := s.recommender.tokens(sids); fmt.Sprint(got) != fmt.Sprint(want) || len(sids) != 3 {
 		t.Errorf("expected %v, got %v", want, got)
 	}
 }
