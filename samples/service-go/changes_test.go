@@ -73,8 +73,8 @@ func TestWrongTokens(t *testing.T) {
 	t.Setenv(tokenVariable, "given")
 	for _, text := range []string{"", "\n", "two words", "é", "a\nb"} {
 		writeFile(t, path, text)
-		if token, err := readToken(path); err == nil || !strings.Contains(err.Error(), "the token in "+path+" is empty, or") ||
-			token != "" {
+		token, err := readToken(path)
+		if err == nil || !strings.Contains(err.Error(), "the token in "+path+" is empty, or") || token != "" {
 			t.Errorf("%q: expected an error that names the file, got %q %v", text, token, err)
 		}
 	}
@@ -96,7 +96,7 @@ func TestChangesOfAFile(t *testing.T) {
 		t.Errorf("expected no metrics of a live catalogue")
 	}
 	o.follow = true
-	if _, err := newService(o); err == nil || !strings.Contains(err.Error(), "is no folder, expected that of a catalogue") {
+	if _, err := newService(o); err == nil || !strings.Contains(err.Error(), "is no folder, expected that of a") {
 		t.Errorf("expected a file not to be followed, got %v", err)
 	}
 }
@@ -146,7 +146,8 @@ func TestAttributesOfAddedItems(t *testing.T) {
 	where("price=-5 and rating=0.5 and new and brand=é and tags contains x and tags contains y", `"a/b"`)
 	where("price is null and rating=2 and new is null and brand is null and tags is not null", `""`)
 	where("rating<=2", `"" "a/b"`) // by priority
-	do(t, server.URL, "POST", "/items", `{"items": [{"attributes": {"price": 7}, "sid": [1], "id": "a/b"}]}`, `{"added":1}`)
+	do(t, server.URL, "POST", "/items", `{"items": [{"attributes": {"price": 7}, "sid": [1], "id": "a/b"}]}`,
+		`{"added":1}`)
 	do(t, server.URL, "POST", "/publish", "", `{"version":3}`)
 	where("price=7 and rating=0.5 and new and brand=é and tags contains y", `"a/b"`)
 	where("rating<=2", `"" "a/b"`)
@@ -163,57 +164,60 @@ func TestRefusedChanges(t *testing.T) {
 	priced := func(value string) string {
 		return `{"items": [{"id": "a", "sid": [1], "attributes": {` + value + `}}]}`
 	}
-	for body, text := range map[string]string{
-		``:                                     "the body is no JSON object with [items]",
-		`null`:                                 "the body is no JSON object with [items]",
-		`[]`:                                   "the body is no JSON object with [items]",
-		`{"items": []} x`:                      "the body is no JSON object with [items]",
-		`{}`:                                   "items is missing, expected an array of items",
-		`{"items": null}`:                      "items is null, expected an array of items",
-		`{"items": {}}`:                        "items is {}, expected an array of items",
-		`{"items": []}`:                        "items has 0 elements, expected 1 or more",
-		`{"items": [5]}`:                       "items[0] is 5, expected an object",
-		`{"items": [], "publish": 1}`:          "there is no member publish, expected some of [items]",
-		item(`"id": "b", "sids": [1]`):         "there is no member items[1].sids, expected some of [id, sid, priority, attributes]",
-		item(`"id": "b"`):                      "items[1].sid is missing, expected an array of codes",
-		item(`"sid": [1]`):                     "items[1].id is missing, expected a string, as the ids of this index are",
-		item(`"id": 5, "sid": [1]`):            "items[1].id is 5, expected a string, as the ids of this index are",
-		item(`"id": null, "sid": [1]`):         "items[1].id is null, expected a string",
-		item(`"id": "b", "sid": 1`):            "items[1].sid is 1, expected an array of codes",
-		item(`"id": "b", "sid": []`):           "items[1].sid has 0 codes, expected 1 .. 2",
-		item(`"id": "b", "sid": [1, 2, 3]`):    "items[1].sid has 3 codes, expected 1 .. 2",
-		item(`"id": "b", "sid": [1, 4]`):       "items[1].sid[1] is 4, expected 0 .. 3",
-		item(`"id": "b", "sid": [-1]`):         "items[1].sid[0] is -1, expected 0 .. 3",
-		item(`"id": "b", "sid": [1.5]`):        "items[1].sid[0] is 1.5, expected 0 .. 3",
-		item(`"id": "b", "sid": [null]`):       "items[1].sid[0] is null, expected 0 .. 3",
-		item(`"id": "b", "sid": [4294967297]`): "items[1].sid[0] is 4294967297, expected 0 .. 3",
-		item(`"id": "b", "sid": [1], "priority": 1`):                            "items[1] gives [priority], expected [] as items[0] does",
-		item(`"id": "b", "sid": [1], "attributes": 5`):                          "items[1].attributes is 5, expected an object",
-		`{"items": [{"id": "a", "sid": [1], "priority": "x"}]}`:                 `items[0].priority is "x", expected an integer`,
-		`{"items": [{"id": "a", "sid": [1], "priority": 9223372036854775808}]}`: "items[0].priority is 9223372036854775808",
-		priced(`"cost": 5`):                     "there is no member items[0].attributes.cost, expected some of [brand, new, price, rating, tags]",
-		priced(`"price": 1.5`):                  "items[0].attributes.price is 1.5, expected an integer",
-		priced(`"price": "1"`):                  `items[0].attributes.price is "1", expected an integer`,
-		priced(`"rating": 1e39`):                "items[0].attributes.rating is 1e39, expected a number of 32 bits",
-		priced(`"rating": true`):                "items[0].attributes.rating is true, expected a number of 32 bits",
-		priced(`"new": 1`):                      "items[0].attributes.new is 1, expected true or false",
-		priced(`"brand": 5`):                    "items[0].attributes.brand is 5, expected a string",
-		priced(`"tags": "x"`):                   `items[0].attributes.tags is "x", expected an array of strings`,
-		priced(`"tags": ["x", null]`):           "items[0].attributes.tags[1] is null, expected a string",
-		`{"items": [{"id": "` + "\xff" + `"}]}`: "the body is not UTF-8",
+	for _, one := range [][2]string{
+		{``, "the body is no JSON object with [items]"},
+		{`null`, "the body is no JSON object with [items]"},
+		{`[]`, "the body is no JSON object with [items]"},
+		{`{"items": []} x`, "the body is no JSON object with [items]"},
+		{`{}`, "items is missing, expected an array of items"},
+		{`{"items": null}`, "items is null, expected an array of items"},
+		{`{"items": {}}`, "items is {}, expected an array of items"},
+		{`{"items": []}`, "items has 0 elements, expected 1 or more"},
+		{`{"items": [5]}`, "items[0] is 5, expected an object"},
+		{`{"items": [], "publish": 1}`, "there is no member publish, expected some of [items]"},
+		{item(`"id": "b", "sids": [1]`),
+			"there is no member items[1].sids, expected some of [id, sid, priority, attributes]"},
+		{item(`"id": "b"`), "items[1].sid is missing, expected an array of codes"},
+		{item(`"sid": [1]`), "items[1].id is missing, expected a string, as the ids of this index are"},
+		{item(`"id": 5, "sid": [1]`), "items[1].id is 5, expected a string, as the ids of this index are"},
+		{item(`"id": null, "sid": [1]`), "items[1].id is null, expected a string"},
+		{item(`"id": "b", "sid": 1`), "items[1].sid is 1, expected an array of codes"},
+		{item(`"id": "b", "sid": []`), "items[1].sid has 0 codes, expected 1 .. 2"},
+		{item(`"id": "b", "sid": [1, 2, 3]`), "items[1].sid has 3 codes, expected 1 .. 2"},
+		{item(`"id": "b", "sid": [1, 4]`), "items[1].sid[1] is 4, expected 0 .. 3"},
+		{item(`"id": "b", "sid": [-1]`), "items[1].sid[0] is -1, expected 0 .. 3"},
+		{item(`"id": "b", "sid": [1.5]`), "items[1].sid[0] is 1.5, expected 0 .. 3"},
+		{item(`"id": "b", "sid": [null]`), "items[1].sid[0] is null, expected 0 .. 3"},
+		{item(`"id": "b", "sid": [4294967297]`), "items[1].sid[0] is 4294967297, expected 0 .. 3"},
+		{item(`"id": "b", "sid": [1], "priority": 1`), "items[1] gives [priority], expected [] as items[0] does"},
+		{item(`"id": "b", "sid": [1], "attributes": 5`), "items[1].attributes is 5, expected an object"},
+		{`{"items": [{"id": "a", "sid": [1], "priority": "x"}]}`, `items[0].priority is "x", expected an integer`},
+		{`{"items": [{"id": "a", "sid": [1], "priority": 9223372036854775808}]}`,
+			"items[0].priority is 9223372036854775808"},
+		{priced(`"cost": 5`),
+			"there is no member items[0].attributes.cost, expected some of [brand, new, price, rating, tags]"},
+		{priced(`"price": 1.5`), "items[0].attributes.price is 1.5, expected an integer"},
+		{priced(`"price": "1"`), `items[0].attributes.price is "1", expected an integer`},
+		{priced(`"rating": 1e39`), "items[0].attributes.rating is 1e39, expected a number of 32 bits"},
+		{priced(`"rating": true`), "items[0].attributes.rating is true, expected a number of 32 bits"},
+		{priced(`"new": 1`), "items[0].attributes.new is 1, expected true or false"},
+		{priced(`"brand": 5`), "items[0].attributes.brand is 5, expected a string"},
+		{priced(`"tags": "x"`), `items[0].attributes.tags is "x", expected an array of strings`},
+		{priced(`"tags": ["x", null]`), "items[0].attributes.tags[1] is null, expected a string"},
+		{`{"items": [{"id": "` + "\xff" + `"}]}`, "the body is not UTF-8"},
 	} {
-		refused(t, server.URL, "POST", "/items", body, 400, text)
+		refused(t, server.URL, "POST", "/items", one[0], 400, one[1])
 	}
-	for body, text := range map[string]string{
-		``:                 "the body is no JSON object with [version]",
-		`{}`:               "version is missing, expected the number of a version",
-		`{"version": "1"}`: `version is "1", expected the number of a version`,
-		`{"version": 1.5}`: "version is 1.5, expected the number of a version",
-		`{"version": 0}`:   "version is 0, expected one of those that are kept, 1 to 1",
-		`{"version": 2}`:   "version is 2, expected one of those that are kept, 1 to 1",
-		`{"to": 1}`:        "there is no member to, expected some of [version]",
+	for _, one := range [][2]string{
+		{``, "the body is no JSON object with [version]"},
+		{`{}`, "version is missing, expected the number of a version"},
+		{`{"version": "1"}`, `version is "1", expected the number of a version`},
+		{`{"version": 1.5}`, "version is 1.5, expected the number of a version"},
+		{`{"version": 0}`, "version is 0, expected one of those that are kept, 1 to 1"},
+		{`{"version": 2}`, "version is 2, expected one of those that are kept, 1 to 1"},
+		{`{"to": 1}`, "there is no member to, expected some of [version]"},
 	} {
-		refused(t, server.URL, "POST", "/rollback", body, 400, text)
+		refused(t, server.URL, "POST", "/rollback", one[0], 400, one[1])
 	}
 	refused(t, server.URL, "POST", "/items", strings.Repeat(" ", maxBody+1), 413, "longer than 1048576 bytes")
 	refused(t, server.URL, "GET", "/items", "", 405, "/items is for POST")
