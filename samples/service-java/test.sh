@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The service's test: a service of its own on loopback, loaded while its index is replaced. Prints two lines when green.
+# The service's test: services of its own on loopback, loaded while their index is replaced. Prints three lines when
+# green.
 # samples/service-java/test.sh [BUILD]   a CMake build folder of this repository, with the runner and the tests
 # (default: build/release)
 # SPDX-License-Identifier: Apache-2.0
@@ -15,7 +16,7 @@ javac --release 17 -Xlint:all -Werror -d $out/service-test-classes -cp $out/sidb
   samples/service-java/test/*.java
 cmake --build "$build" --target shared_cases >>$out/build.log 2>&1
 bash tests/bindings/trained.sh "$build" $out/trained >>$out/build.log 2>&1 || { tail $out/build.log >&2; exit 1; }
-for test in test.ServiceTest test.RulesTest service.FiltersTest; do
+for test in test.ServiceTest test.RulesTest test.ChangesTest test.LiveTest service.FiltersTest service.VersionsTest; do
   java -cp $out/sidbeam.jar:$out/service.jar:$out/service-test-classes $test $out/service-test \
     "$build/tests/bindings/tiny_model" $out/trained
 done

@@ -53,14 +53,37 @@ final class Filters implements AutoCloseable {
 
   /** Makes the filters of the settings, a JSON object of name to text, and prepares them: no request waits for that. */
   Filters(Index index, Path path, int most) {
-    this.index = index;
-    this.most = most;
+    this(index, most);
     try {
       for (Map.Entry<?, ?> filter : read(path).entrySet()) {
         add((String) filter.getKey(), filter.getValue(), path);
       }
     } catch (RuntimeException e) {
       close();
+      throw e;
+    }
+  }
+
+  private Filters(Index index, int most) {
+    this.index = index;
+    this.most = most;
+  }
+
+  /**
+   * The filters of the settings, as they were read, on another version of a live catalogue, prepared too. Those of
+   * texts are made when a request brings one again.
+   */
+  Filters on(Index other) {
+    Filters next = new Filters(other, most);
+    try {
+      for (Map.Entry<String, Use> each : named.entrySet()) {
+        Use moved = new Use(each.getValue().filter.on(other));
+        next.named.put(each.getKey(), moved);
+        moved.filter.prepare();
+      }
+      return next;
+    } catch (RuntimeException e) {
+      next.close();
       throw e;
     }
   }

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 package service;
 
+import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Reads JSON into Map, List, String, Long, Double, Boolean and null. It is small; a real service has a library. */
+/**
+ * Reads JSON into Map, List, String, Long, BigInteger, Double, Boolean and null. It is small; a real service has a
+ * library.
+ */
 final class Json {
   /** Nothing that a client sends may overflow the stack. */
   private static final int MAX_DEPTH = 32;
+  private static final int MAX_DIGITS = 40;
 
   private final String text;
   private int at;
@@ -144,13 +149,19 @@ final class Json {
           if (!word.matches("-?(0|[1-9]\\d*)(\\.\\d+)?([eE][+-]?\\d+)?")) {
             throw new NumberFormatException();
           }
-          yield word.matches("-?\\d+") ? (Object) Long.valueOf(word) : (Object) Double.valueOf(word);
+          yield word.matches("-?\\d+") ? integer(word) : (Object) Double.valueOf(word);
         }
       };
     } catch (NumberFormatException e) {
       at = begin;
       throw wrong("a value");
     }
+  }
+
+  /** A BigInteger where a Long is too short, as unsigned ids may be. */
+  private static Object integer(String word) {
+    BigInteger number = new BigInteger(word.length() <= MAX_DIGITS ? word : "no number");
+    return number.bitLength() < Long.SIZE ? (Object) number.longValue() : number;
   }
 
   /** A string with its quotes. */

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 package service;
 
+import io.sidbeam.CatalogInfo;
 import io.sidbeam.Percentiles;
 import io.sidbeam.RunnerStats;
+import io.sidbeam.VersionInfo;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
@@ -19,6 +23,7 @@ final class Metrics {
   private double seconds;
   private long reloads;
   private long failedReloads;
+  private long failedRefreshes;
   private long lists; // requests with lists of items
   private long texts; // requests with a filter's text
   private final Map<String, Long> filters = new TreeMap<>(); // requests by named filter
@@ -51,7 +56,13 @@ final class Metrics {
     }
   }
 
-  synchronized String text(Serving serving, RunnerStats runner) {
+  synchronized void refreshFailed() {
+    failedRefreshes++;
+  }
+
+  /** `live` says how the live catalogue stands, of whose versions one is served; null: the index is a file. */
+  synchronized String text(Serving serving, CatalogInfo live, List<VersionInfo> versions,
+      RunnerStats runner) {
     StringBuilder out = new StringBuilder();
     head(out, "request_seconds", "summary", "Time from a request's arrival to its answer, of the latest " + WINDOW);
     long[] sorted = Arrays.copyOf(nanos, (int) Math.min(answered, WINDOW));
@@ -67,7 +78,7 @@ final class Metrics {
     head(out, "index_info", "gauge", "Fingerprint of the index that is served");
     line(out, "index_info{version=\"" + serving.version + "\"}", 1);
     head(out, "index_items", "gauge", "Items of the index that is served");
-    line(out, "index_items", serving.index.info().items());
+    line(out, "index_items", serving.info.liveItems());
     head(out, "reloads_total", "counter", "Reloads of the index");
     line(out, "reloads_total", reloads);
     head(out, "reload_failures_total", "counter", "Reloads that failed; the index before them stayed");
@@ -78,8 +89,28 @@ final class Metrics {
     for (String name : serving.filters.names()) {
       line(out, "filter_requests_total{filter=\"" + name + "\"}", filters.getOrDefault(name, 0L));
     }
+    if (live != null) {
+      live(out, serving, live, versions);
+    }
     runner(out, runner);
     return out.toString();
+  }
+
+  /** How a live catalogue stands. */
+  private void live(StringBuilder out, Serving serving, CatalogInfo info, List<VersionInfo> versions) {
+    number(out, "catalog_version", "gauge", "Version that is served", serving.info.version());
+    number(out, "catalog_age_seconds", "gauge", "Time since it was published",
+        seconds(Duration.between(serving.published, Instant.now())));
+    number(out, "catalog_pinned_versions", "gauge", "Kept versions in use, of which one is served",
+        versions.stream().filter(VersionInfo::inUse).count());
+    number(out, "catalog_log_bytes", "gauge", "Bytes of the logs", info.logBytes());
+    number(out, "catalog_unsynced_bytes", "gauge", "Of these, not yet forced to the disk", info.unsyncedBytes());
+    number(out, "catalog_changes", "gauge", "Changes that wait to be published", info.changes());
+    number(out, "catalog_compact_soon", "gauge", "1: it is time to compact", info.compactSoon() ? 1 : 0);
+    number(out, "catalog_log_failed", "gauge", "1: nothing can be published before a restart",
+        info.logFailed() ? 1 : 0);
+    number(out, "catalog_refresh_errors_total", "counter", "Times that a followed catalogue could not be read",
+        failedRefreshes);
   }
 
   /** The runner's queue, its batches, how busy its lanes are. */

@@ -12,6 +12,7 @@ import java.util.function.Function;
 /**
  * The command line.
  *
+ * @param index a file, or the folder of a live catalogue
  * @param draft folder of a smaller model that writes levels ahead, for the same answers; null: none
  * @param offsets token of code 0 of each level; null: code t is token t
  * @param startTokens before every history; -1 is no token
@@ -26,14 +27,18 @@ import java.util.function.Function;
  * @param listed ids of a list of excluded or allowed items, at most
  * @param whereBytes of the text of a request's own filter, at most
  * @param whereKept such filters that are kept, the latest; 0: none
+ * @param follow whether another process writes the catalogue
+ * @param keep versions of it that can be gone back to
+ * @param tokenFile file of the token that changes and reloads must bear; null: it is in the environment, if any
  */
 record Options(Path model, Path index, Path draft, int port, long[] offsets, int[] startTokens, int[] beginTokens,
     long endColumn, int group, Normalization normalization, int beams, int prompt, int lanes, int queue, Path filters,
-    int listed, int whereBytes, int whereKept) {
+    int listed, int whereBytes, int whereKept, boolean follow, long keep, Path tokenFile) {
   private static final String USAGE = "usage: service.Service MODEL INDEX [--draft MODEL] [--port 8080] "
       + "[--offsets o0,o1,..] [--start-tokens t0,..] [--begin-tokens t0,..] [--end-column t] [--group 1] "
       + "[--normalize full|level|valid] [--beams 50] [--prompt 512] [--lanes PROCESSORS] [--queue 1024] "
-      + "[--filters FILE] [--listed 10000] [--where-bytes 4096] [--where-kept 16]";
+      + "[--filters FILE] [--listed 10000] [--where-bytes 4096] [--where-kept 16] "
+      + "[--follow true|false] [--keep 16] [--token-file FILE]";
 
   static Options parse(String[] arguments) {
     if (arguments.length < 2 || arguments.length % 2 != 0) {
@@ -59,7 +64,10 @@ record Options(Path model, Path index, Path draft, int port, long[] offsets, int
         take(given, "--filters", null, Path::of),
         take(given, "--listed", 10000, Integer::parseInt),
         take(given, "--where-bytes", 4096, Integer::parseInt),
-        take(given, "--where-kept", 16, Integer::parseInt));
+        take(given, "--where-kept", 16, Integer::parseInt),
+        take(given, "--follow", false, Options::flag),
+        take(given, "--keep", 16L, Long::parseLong),
+        take(given, "--token-file", null, Path::of));
     if (!given.isEmpty()) {
       throw new IllegalArgumentException("there is no " + String.join(", ", given.keySet()) + "\n" + USAGE);
     }
@@ -74,6 +82,13 @@ record Options(Path model, Path index, Path draft, int port, long[] offsets, int
     } catch (IllegalArgumentException | ArithmeticException e) {
       throw new IllegalArgumentException("cannot use " + name + " " + value + "\n" + USAGE);
     }
+  }
+
+  private static boolean flag(String value) {
+    if (!value.equals("true") && !value.equals("false")) {
+      throw new IllegalArgumentException();
+    }
+    return value.equals("true");
   }
 
   private static long[] list(String value) {

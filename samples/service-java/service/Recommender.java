@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package service;
 
+import io.sidbeam.Index;
 import io.sidbeam.ItemRows;
 import io.sidbeam.Model;
 import io.sidbeam.Request;
@@ -40,9 +41,9 @@ final class Recommender implements AutoCloseable {
     if (options.offsets() != null) {
       vocabulary.offsets(options.offsets());
     }
-    try (Model model = Model.open(options.model()); // the runner holds both
-        Model draft = options.draft() == null ? null : Model.open(options.draft())) {
-      RunnerConfig config = new RunnerConfig(model, first.index).vocabulary(vocabulary).beams(options.beams())
+    try (Model model = Model.open(options.model()); // the runner holds them
+        Model draft = options.draft() == null ? null : Model.open(options.draft()); Index like = first.like()) {
+      RunnerConfig config = new RunnerConfig(model, like).vocabulary(vocabulary).beams(options.beams())
           .maxGroup(options.group()).maxPrompt(positions(options.startTokens()) + options.prompt())
           .normalization(options.normalization()).lanes(options.lanes()).queueRequests(options.queue())
           .draft(draft);
@@ -76,7 +77,7 @@ final class Recommender implements AutoCloseable {
         results.add(tokens.length == 0 ? CompletableFuture.completedFuture(null)
             : runner.submit(new Request(tokens).group(options.group()).catalogue(scope.catalogue())));
       }
-      StringBuilder out = new StringBuilder("{\"version\": ").append(Json.quote(serving.version))
+      StringBuilder out = new StringBuilder("{\"version\": ").append(serving.versionJson())
           .append(", \"results\": [");
       for (CompletableFuture<Result> result : results) {
         out.append(result == results.get(0) ? "[" : ", [").append(String.join(", ", items(scope, result.get(), k)))
@@ -177,11 +178,11 @@ final class Recommender implements AutoCloseable {
 
   /** An item that this version of the catalogue lacks says nothing about those that it has. */
   private static int[] byId(Serving serving, Object id) throws Refusal {
-    if (serving.named ? id instanceof String : id instanceof Long) {
-      return serving.sid(id);
+    Object known = Ids.read(id, serving.idType);
+    if (known == null) {
+      throw new Refusal(400, "item " + id + " is neither a SID nor " + Ids.expected(serving.idType));
     }
-    throw new Refusal(400, "item " + id + " is neither a SID nor " + (serving.named ? "a string" : "a number")
-        + ", as the ids of this index are");
+    return serving.sid(known);
   }
 
   private static int[] codes(Serving serving, List<?> codes) throws Refusal {
@@ -206,7 +207,7 @@ final class Recommender implements AutoCloseable {
     for (int i = 0; i < result.size(); i++) {
       for (Object id : ids.subList((int) found.offsets()[i], (int) found.offsets()[i + 1])) {
         items.add(String.format(Locale.ROOT, "{\"item\": %s, \"score\": %.5f}",
-            id instanceof String name ? Json.quote(name) : id, result.scores()[i]));
+            Ids.json(id, scope.serving().idType), result.scores()[i]));
       }
     }
     return items;

@@ -7,6 +7,7 @@ import io.sidbeam.ItemList;
 import io.sidbeam.ItemRows;
 import io.sidbeam.Rules;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import service.Service.Refusal;
@@ -74,14 +75,14 @@ record Scope(Serving serving, Constraint constraint, String counts) implements A
     if (ids.size() > options.listed()) {
       throw new Refusal(400, what + " has " + ids.size() + " ids, expected at most " + options.listed());
     }
+    List<Object> read = new ArrayList<>();
     for (int i = 0; i < ids.size(); i++) {
-      if (serving.named ? !(ids.get(i) instanceof String) : !(ids.get(i) instanceof Long)) {
-        Object id = ids.get(i) instanceof String name ? Json.quote(name) : ids.get(i);
-        throw new Refusal(400, what + "[" + i + "] is " + id + ", expected "
-            + (serving.named ? "a string" : "an integer") + ", as the ids of this index are");
+      Object id = Ids.read(ids.get(i), serving.idType);
+      if (id == null) {
+        throw Fields.mistake(ids.get(i), what + "[" + i + "]", Ids.expected(serving.idType));
       }
+      read.add(id);
     }
-    return serving.named ? ItemList.ofNames(ids.stream().map(String.class::cast).toArray(String[]::new))
-        : ItemList.ofIds(ids.stream().mapToLong(Long.class::cast).toArray());
+    return Ids.list(read, serving.idType);
   }
 }

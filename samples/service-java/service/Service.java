@@ -3,26 +3,30 @@ package service;
 
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
+import io.sidbeam.CatalogInfo;
 import io.sidbeam.SidbeamException;
+import io.sidbeam.VersionInfo;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
-import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import sun.misc.Signal;
 
 /**
- * Recommendations over HTTP: POST /recommend, GET /metrics, POST /reload or SIGHUP. README.md has the requests.
+ * Recommendations over HTTP: POST /recommend, GET /metrics, POST /reload or SIGHUP, and the changes of a live
+ * catalogue. README.md has the requests.
  *
  * <pre>java -cp sidbeam.jar:service.jar service.Service MODEL INDEX [--port N] [--offsets LIST] [--beams N] ...</pre>
  */
 public final class Service {
   private static final int MAX_BODY = 1 << 20;
+  private static final String ITEMS = "/items/";
   private static final int PATIENCE = 30; // seconds that running requests get when the process is to end
 
   /** A client's mistake, or another reason for no answer. */
@@ -37,44 +41,33 @@ public final class Service {
   }
 
   private final Options options;
+  private final Token token;
   private final Metrics metrics = new Metrics();
+  private final Versions versions;
   private final Recommender recommender;
-  private volatile Serving current;
+  private final Changes changes;
 
   private Service(Options options) {
     this.options = options;
-    current = open();
-    recommender = new Recommender(options, current, metrics);
-  }
-
-  private Serving open() {
-    return new Serving(options);
-  }
-
-  /** The current version, entered; it may be replaced between looking and entering. */
-  private Serving enter() {
-    while (true) {
-      Serving serving = current;
-      if (serving.enter()) {
-        return serving;
-      }
+    token = Token.read(options.tokenFile(), System.getenv(Token.VARIABLE));
+    versions = new Versions(options);
+    Serving first = versions.enter();
+    try {
+      recommender = new Recommender(options, first, metrics);
+      changes = new Changes(options, versions, first);
+    } catch (RuntimeException e) {
+      versions.close();
+      throw e;
+    } finally {
+      first.leave();
     }
   }
 
-  /** Opens the file anew and swaps; running requests keep the old version. */
-  private synchronized String reload() throws Refusal {
+  private String reload() throws Refusal {
     try {
-      Serving fresh = open();
-      Serving old = current;
-      if (!Arrays.equals(fresh.codes, old.codes)) { // the model has an output for every code
-        fresh.leave();
-        throw new IllegalStateException("it has " + Arrays.toString(fresh.codes) + " codes per level, expected "
-            + Arrays.toString(old.codes));
-      }
-      current = fresh;
-      old.leave();
+      String version = versions.reload();
       metrics.reload(true);
-      return "{\"version\": " + Json.quote(fresh.version) + "}\n";
+      return "{\"version\": " + version + "}\n";
     } catch (RuntimeException e) {
       metrics.reload(false);
       throw new Refusal(500, "the index before stays, for " + options.index() + " cannot be served: " + e.getMessage());
@@ -86,7 +79,7 @@ public final class Service {
     int status = 500;
     try {
       String body = body(exchange);
-      Serving serving = enter();
+      Serving serving = versions.enter();
       try {
         String answer = recommender.answer(serving, body);
         status = 200;
@@ -103,9 +96,11 @@ public final class Service {
   }
 
   private String scrape() {
-    Serving serving = enter();
+    CatalogInfo live = versions.live == null ? null : versions.live.info();
+    List<VersionInfo> kept = live == null ? List.of() : versions.live.versions();
+    Serving serving = versions.enter();
     try {
-      return metrics.text(serving, recommender.stats());
+      return metrics.text(serving, live, kept, recommender.stats());
     } finally {
       serving.leave();
     }
@@ -128,18 +123,39 @@ public final class Service {
     String to(HttpExchange exchange) throws Refusal, IOException, InterruptedException;
   }
 
+  /** An answer to those that bear the token. */
+  private Answer guarded(Answer answer) {
+    return exchange -> {
+      token.check(exchange.getRequestHeaders().getFirst("Authorization"));
+      return answer.to(exchange);
+    };
+  }
+
+  /** Serves a change of a live catalogue that this process writes. */
+  private void change(HttpServer server, String method, String path, Answer answer) {
+    serve(server, method, path, "application/json", guarded(exchange -> {
+      changes.checkWrites();
+      return answer.to(exchange);
+    }));
+  }
+
+  /** Serves a path, or where it ends with a slash what begins with it. */
   private static void serve(HttpServer server, String method, String path, String type, Answer answer) {
     server.createContext(path, exchange -> {
       try (exchange) {
         try {
-          if (!exchange.getRequestURI().getPath().equals(path)) {
-            throw new Refusal(404, "there is no " + exchange.getRequestURI().getPath());
+          String asked = exchange.getRequestURI().getPath();
+          if (!asked.equals(path) && !path.endsWith("/")) {
+            throw new Refusal(404, "there is no " + asked);
           }
           if (!exchange.getRequestMethod().equals(method)) {
-            throw new Refusal(405, path + " wants " + method);
+            throw new Refusal(405, asked + " wants " + method);
           }
           send(exchange, 200, type, answer.to(exchange));
         } catch (Refusal e) {
+          if (e.status == 401) {
+            exchange.getResponseHeaders().set("WWW-Authenticate", "Bearer");
+          }
           send(exchange, e.status, "application/json", "{\"error\": " + Json.quote(e.getMessage()) + "}\n");
         } catch (InterruptedException | RuntimeException e) {
           e.printStackTrace();
@@ -161,7 +177,14 @@ public final class Service {
     ExecutorService threads = Executors.newFixedThreadPool(2 * options.lanes() + 1);
     server.setExecutor(threads);
     serve(server, "POST", "/recommend", "application/json", this::recommend);
-    serve(server, "POST", "/reload", "application/json", exchange -> reload());
+    serve(server, "POST", "/reload", "application/json", guarded(exchange -> reload()));
+    change(server, "POST", "/items", exchange -> changes.add(body(exchange)));
+    change(server, "DELETE", ITEMS, exchange -> changes.remove(
+        exchange.getRequestURI().getPath().substring(ITEMS.length())));
+    change(server, "POST", "/publish", exchange -> changes.publish());
+    change(server, "POST", "/rollback", exchange -> changes.rollBack(body(exchange)));
+    change(server, "POST", "/compact", exchange -> changes.compact());
+    serve(server, "GET", "/versions", "application/json", exchange -> changes.list());
     serve(server, "GET", "/metrics", "text/plain; version=0.0.4", exchange -> scrape());
     Signal.handle(new Signal("HUP"), signal -> {
       try {
@@ -170,17 +193,18 @@ public final class Service {
         System.err.println(e.getMessage());
       }
     });
-    Runtime.getRuntime().addShutdownHook(new Thread(() -> finish(server, threads, recommender)));
+    Runtime.getRuntime().addShutdownHook(new Thread(() -> finish(server, threads)));
+    versions.follow(metrics);
     server.start();
-    System.out.println("serving " + current.version + " on port " + server.getAddress().getPort());
+    System.out.println("serving " + versions.version() + " on port " + server.getAddress().getPort());
   }
 
   /**
    * At SIGTERM and SIGINT: no new connections, and requests that have been read are answered. stop() closes the port at
    * once, then waits. It runs on a thread of its own; without running requests it would wait for all of PATIENCE
-   * (JDK-8233185).
+   * (JDK-8233185). The catalogue closes after the last request.
    */
-  private static void finish(HttpServer server, ExecutorService threads, Recommender recommender) {
+  private void finish(HttpServer server, ExecutorService threads) {
     Thread closing = new Thread(() -> server.stop(PATIENCE));
     closing.setDaemon(true);
     closing.start();
@@ -188,11 +212,13 @@ public final class Service {
     try {
       if (!threads.awaitTermination(PATIENCE, TimeUnit.SECONDS)) {
         System.err.println("requests are dropped: they ran for more than " + PATIENCE + " s");
+        threads.shutdownNow(); // a compaction hears of it
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
     recommender.close();
+    versions.close();
   }
 
   /** Starts the service; it runs until the process is ended. */

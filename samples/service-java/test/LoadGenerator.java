@@ -126,8 +126,13 @@ public final class LoadGenerator {
     } else if (complaint != null) {
       failures.merge(complaint, 1, Integer::sum);
     } else {
-      versions.merge(body.split("\"")[3], 1, Integer::sum);
+      versions.merge(version(body), 1, Integer::sum);
     }
+  }
+
+  /** The version that an answer names: a file's fingerprint, or the number of a live catalogue's. */
+  static String version(String body) {
+    return body.substring("{\"version\": ".length(), body.indexOf(", \"results\"")).replace("\"", "");
   }
 
   /** Loads a service that runs somewhere. */

@@ -17,18 +17,27 @@ import java.util.regex.Pattern;
 
 /** A service in a process of its own, and what tests ask it. The errors that it prints go to a file by the index. */
 final class Running implements AutoCloseable {
+  static final String TOKEN = "a-token-of-tests";
+
   final Process process;
   final BufferedReader output;
   final String url;
   private final HttpClient client = HttpClient.newHttpClient();
 
   Running(Path model, Path file, String... options) throws Exception {
+    this(TOKEN, model, file, options);
+  }
+
+  /** With a token in the environment; "": none. */
+  Running(String token, Path model, Path file, String... options) throws Exception {
     // If started with SIGHUP ignored, as under nohup, Java goes on ignoring it, and the test would wait for a reload.
     List<String> command = new ArrayList<>(List.of("env", "--default-signal=HUP",
         Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-cp",
         System.getProperty("java.class.path"), "service.Service", model.toString(), file.toString(), "--port", "0"));
     command.addAll(List.of(options));
-    process = new ProcessBuilder(command).redirectError(new File(file + ".log")).start();
+    ProcessBuilder builder = new ProcessBuilder(command).redirectError(new File(file + ".log"));
+    builder.environment().put("SIDBEAM_TOKEN", token);
+    process = builder.start();
     output = process.inputReader();
     String line = output.readLine();
     check(line != null && line.startsWith("serving "), "no start: " + Files.readString(Path.of(file + ".log")));
@@ -42,8 +51,23 @@ final class Running implements AutoCloseable {
   }
 
   HttpResponse<String> ask(String method, String path, String body) throws Exception {
-    return client.send(HttpRequest.newBuilder(URI.create(url + path))
-        .method(method, HttpRequest.BodyPublishers.ofString(body)).build(), HttpResponse.BodyHandlers.ofString());
+    return ask(method, path, body, "Bearer " + TOKEN);
+  }
+
+  HttpResponse<String> ask(String method, String path, String body, String authorization) throws Exception {
+    HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(url + path))
+        .method(method, HttpRequest.BodyPublishers.ofString(body));
+    if (authorization != null) {
+      request.header("Authorization", authorization);
+    }
+    return client.send(request.build(), HttpResponse.BodyHandlers.ofString());
+  }
+
+  /** Sends a change, and expects an answer. */
+  void does(String expected, String method, String path, String body) throws Exception {
+    HttpResponse<String> response = ask(method, path, body);
+    check(response.statusCode() == 200 && response.body().equals(expected + "\n"), "expected " + expected + ": "
+        + method + " " + path + " " + body + " gave " + response.statusCode() + " " + response.body());
   }
 
   void refuses(int status, String message, String method, String path, String body) throws Exception {

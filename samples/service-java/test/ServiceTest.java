@@ -82,7 +82,7 @@ public final class ServiceTest {
     refuses(400, "at most 32 levels", "POST", "/recommend", "[".repeat(100_000));
     refuses(400, "histories is missing", "POST", "/recommend", "{}");
     refuses(400, "histories[1] is no array", "POST", "/recommend", "{\"histories\": [[], 3]}");
-    refuses(400, "item a is neither a SID nor a number", "POST", "/recommend", "{\"histories\": [[\"a\"]]}");
+    refuses(400, "item a is neither a SID nor an integer", "POST", "/recommend", "{\"histories\": [[\"a\"]]}");
     refuses(400, "SID [1, 16] is none of at most 3 codes", "POST", "/recommend", "{\"histories\": [[[1, 16]]]}");
     refuses(400, "k is 21, expected 1 .. 20", "POST", "/recommend", "{\"histories\": [[]], \"k\": 21}");
     refuses(413, "more than 1048576 bytes", "POST", "/recommend", " ".repeat((1 << 20) + 1));

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+package service;
+
+import io.sidbeam.Catalog;
+import io.sidbeam.CatalogConfig;
+import io.sidbeam.Index;
+import io.sidbeam.Verify;
+import java.nio.file.Files;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.function.Function;
+
+/**
+ * Gives requests the current version of the index, and replaces it: by what its file holds by now, or by the newest
+ * version of a live catalogue.
+ */
+final class Versions implements AutoCloseable {
+  private static final Duration WAIT = Duration.ofSeconds(1);
+
+  final Catalog live; // null: the index is a file
+  private final Options options;
+  private volatile Serving current;
+  private Thread follower; // null: nobody else writes the catalogue
+
+  Versions(Options options) {
+    this.options = options;
+    boolean folder = Files.isDirectory(options.index());
+    if (options.follow() && !folder) {
+      throw new IllegalArgumentException(options.index() + " is no folder, expected that of a catalogue to follow");
+    }
+    CatalogConfig config = new CatalogConfig().keepVersions(options.keep()).verify(Verify.FULL);
+    live = !folder ? null
+        : options.follow() ? Catalog.follow(options.index(), config) : Catalog.open(options.index(), config);
+    try {
+      current = open();
+    } catch (RuntimeException e) {
+      close();
+      throw e;
+    }
+  }
+
+  private Serving open() {
+    return live == null ? Serving.ofFile(options)
+        : newest(index -> new Filters(index, options.filters(), options.whereKept()));
+  }
+
+  private Serving newest(Function<Index, Filters> filters) {
+    return Serving.newest(live, current, filters);
+  }
+
+  /** The current version, entered; it may be replaced between looking and entering. */
+  Serving enter() {
+    while (true) {
+      Serving serving = current;
+      if (serving.enter()) {
+        return serving;
+      }
+    }
+  }
+
+  /** What is served now. */
+  String version() {
+    return current.version;
+  }
+
+  /**
+   * Opens the file anew, or takes the newest version, makes the filters that the settings have by now, and swaps;
+   * running requests keep the old version. On a failure it stays.
+   *
+   * @return the version, as JSON
+   */
+  synchronized String reload() {
+    if (options.follow()) {
+      live.refresh();
+    }
+    return replace(open());
+  }
+
+  /** Swaps to the newest version of a live catalogue, with the filters of the one before. On a failure that stays. */
+  synchronized void advance() {
+    if (live.info().version() != current.info.version()) {
+      replace(newest(current.filters::on));
+    }
+  }
+
+  private String replace(Serving fresh) {
+    Serving old = current;
+    if (!Arrays.equals(fresh.codes, old.codes)) { // the model has an output for every code
+      fresh.leave();
+      throw new IllegalStateException("it has " + Arrays.toString(fresh.codes) + " codes per level, expected "
+          + Arrays.toString(old.codes));
+    }
+    current = fresh;
+    old.leave();
+    return fresh.versionJson();
+  }
+
+  /** Serves what another process publishes, if one does, until it is closed. */
+  void follow(Metrics metrics) {
+    if (options.follow()) {
+      follower = new Thread(() -> follows(metrics), "follower");
+      follower.setDaemon(true);
+      follower.start();
+    }
+  }
+
+  private void follows(Metrics metrics) {
+    String failure = "";
+    while (!Thread.currentThread().isInterrupted()) {
+      try {
+        live.refresh(WAIT);
+        advance();
+        failure = "";
+      } catch (RuntimeException e) {
+        if (Thread.currentThread().isInterrupted()) {
+          return;
+        }
+        metrics.refreshFailed();
+        if (!failure.equals(e.getMessage())) {
+          failure = String.valueOf(e.getMessage());
+          System.err.println("version " + current.version + " stays: " + failure);
+        }
+        if (!pauses()) {
+          return;
+        }
+      }
+    }
+  }
+
+  private static boolean pauses() {
+    try {
+      Thread.sleep(WAIT.toMillis());
+      return true;
+    } catch (InterruptedException e) {
+      return false;
+    }
+  }
+
+  /** Gives up the current version, and the live catalogue after the calls that run. Requests that run keep theirs. */
+  @Override
+  public void close() {
+    try {
+      if (follower != null) {
+        follower.interrupt();
+        follower.join();
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    if (current != null) {
+      current.leave();
+    }
+    if (live != null) {
+      live.close();
+    }
+  }
+}
