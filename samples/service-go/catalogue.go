@@ -197,7 +197,7 @@ func idText(id int64, idType sidbeam.IDType) string {
 	return strconv.FormatInt(id, 10)
 }
 
-// like is an index of one SID and of the same codes, for the runner, which holds its own as long as it lives: it shall
+// like is an index of one SID and of the same shape, for the runner, which holds its own as long as it lives: it shall
 // not keep the first catalogue. Each request names the one that it runs under.
 func (c *catalogue) like() (*sidbeam.Index, error) {
 	codebook, err := c.index.Codebook()
@@ -205,7 +205,7 @@ func (c *catalogue) like() (*sidbeam.Index, error) {
 		return nil, err
 	}
 	builder, err := sidbeam.NewBuilder(sidbeam.BuilderConfig{Codes: c.info.Codes, VariableLength: c.info.VariableLength,
-		Codebook: codebook})
+		Kinds: c.info.Kinds, Codebook: codebook})
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"sort"
 	"strings"
 	"testing"
+	"time"
 
 	"sidbeam.io/sidbeam"
 )
@@ -109,6 +110,16 @@ func newFolder(t testing.TB, file, folder string) {
 	catalog, err := sidbeam.NewCatalog(base, folder, sidbeam.CatalogConfig{})
 	must(t, err)
 	must(t, catalog.Close())
+}
+
+// until waits for what another goroutine or process does.
+func until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for begin := time.Now(); !holds(); {
+		if time.Since(begin) > time.Minute {
+			t.Fatalf("not within a minute: %s", what)
+		}
+	}
 }
 
 // do sends a change, and expects an answer.

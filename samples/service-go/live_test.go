@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"sidbeam.io/sidbeam"
 )
@@ -96,9 +95,9 @@ func TestARunningRequestKeepsItsVersion(t *testing.T) {
 	}
 	s.generations.release(first)
 	<-first.gone
-	if got := scrape(t, server.URL)["sidbeam_catalog_pinned_versions"]; got != 1 {
-		t.Errorf("expected version 2 alone to be in use, got %v", got)
-	}
+	until(t, "version 2 alone is in use", func() bool { // a lane gives its request up just after it has answered
+		return scrape(t, server.URL)["sidbeam_catalog_pinned_versions"] == 1
+	})
 }
 
 // A follower serves what the writer publishes, across compactions, and changes nothing.
@@ -115,32 +114,28 @@ func TestFollower(t *testing.T) {
 		refused(t, follower.URL, change.method, change.path, change.body, 409, "live is followed: expected changes by the "+
 			"process that writes it")
 	}
-	until := func(version float64) {
+	serves := func(version float64) {
 		t.Helper()
-		for begin := time.Now(); scrape(t, follower.URL)["sidbeam_catalog_version"] != version; {
-			if time.Since(begin) > time.Minute {
-				t.Fatalf("no version %v a minute after it was published", version)
-			}
-		}
+		until(t, "the version is served", func() bool {
+			return scrape(t, follower.URL)["sidbeam_catalog_version"] == version
+		})
 	}
 	pairs.remove(1205)
 	do(t, writer.URL, "DELETE", "/items/1205", "", `{"removed":1205}`)
 	do(t, writer.URL, "POST", "/publish", "", `{"version":2}`)
-	until(2)
+	serves(2)
 	checkServed(t, o, follower.URL, "2", pairs)
 	// A folder that cannot be read leaves the version.
 	manifest := filepath.Join(o.index, "catalog.live")
 	must(t, os.Rename(manifest, manifest+".away"))
 	refused(t, follower.URL, "POST", "/reload", "", 500, "catalog.live")
-	for begin := time.Now(); scrape(t, follower.URL)["sidbeam_catalog_refresh_errors_total"] == 0; {
-		if time.Since(begin) > time.Minute {
-			t.Fatal("no failure a minute after the manifest went")
-		}
-	}
+	until(t, "a refresh failed", func() bool {
+		return scrape(t, follower.URL)["sidbeam_catalog_refresh_errors_total"] > 0
+	})
 	checkServed(t, o, follower.URL, "2", pairs)
 	must(t, os.Rename(manifest+".away", manifest))
 	do(t, writer.URL, "POST", "/compact", "", `{"version":3}`)
-	until(3)
+	serves(3)
 	checkServed(t, o, follower.URL, "3", pairs)
 	pairs[livePair{2000, [3]int32{4, 0, 0}}] = 77
 	do(t, writer.URL, "POST", "/items", livePairs{{2000, [3]int32{4, 0, 0}}: 77}.body(), `{"added":1}`)
@@ -283,5 +278,45 @@ func TestRunOfALiveCatalogue(t *testing.T) {
 	defer catalog.Close()
 	if info, err := catalog.Info(); err != nil || info.Version != 2 || info.UnsyncedBytes != 0 {
 		t.Errorf("expected version 2 on the disk, got %+v %v", info, err)
+	}
+}
+
+// Whoever publishes is served that version or a later one, whatever others do meanwhile.
+func TestChangesSideBySide(t *testing.T) {
+	const clients, rounds = 4, 12
+	_, server := serve(t, liveOptions(t))
+	var group sync.WaitGroup
+	for c := 0; c < clients; c++ {
+		group.Add(1)
+		go func(c int) {
+			defer group.Done()
+			for r := 0; r < rounds; r++ {
+				id := int64(2000 + rounds*c + r)
+				added := livePairs{{id, [3]int32{4, int32(c), int32(r)}}: 1}
+				if status, text, err := ask(server.URL+"/items", added.body()); err != nil || status != http.StatusOK {
+					t.Errorf("expected 200, got %d %s %v", status, text, err)
+				}
+				route := []string{"/publish", "/compact", "/reload", "/publish"}[(c+r)%4]
+				status, text, err := ask(server.URL+route, "")
+				if route == "/compact" && status == http.StatusConflict {
+					continue // another one runs
+				}
+				var made, served struct{ Version int64 }
+				if err != nil || status != http.StatusOK || json.Unmarshal([]byte(text), &made) != nil {
+					t.Errorf("%s: got %d %s %v", route, status, text, err)
+				}
+				_, text, err = ask(server.URL+"/recommend", fmt.Sprintf(`{"histories": [[1299, %d]], "k": 1}`, id))
+				if err != nil || json.Unmarshal([]byte(text), &served) != nil || served.Version < made.Version {
+					t.Errorf("expected version %d or a later one, got %s %v", made.Version, text, err)
+				}
+			}
+		}(c)
+	}
+	group.Wait()
+	if status, text, err := ask(server.URL+"/publish", ""); err != nil || status != http.StatusOK {
+		t.Errorf("expected 200, got %d %s %v", status, text, err)
+	}
+	if got := scrape(t, server.URL)["sidbeam_index_items"]; got != 360+clients*rounds {
+		t.Errorf("expected all items, got %v", got)
 	}
 }

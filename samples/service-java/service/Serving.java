@@ -8,6 +8,7 @@ import io.sidbeam.CatalogInfo;
 import io.sidbeam.IdType;
 import io.sidbeam.Index;
 import io.sidbeam.IndexInfo;
+import io.sidbeam.Kind;
 import io.sidbeam.OpenConfig;
 import io.sidbeam.Verify;
 import java.time.Instant;
@@ -115,11 +116,12 @@ final class Serving {
   }
 
   /**
-   * An index of one SID and of the same codes, for the runner, which holds its own as long as it lives: it shall not
+   * An index of one SID and of the same shape, for the runner, which holds its own as long as it lives: it shall not
    * keep the first version. Each request names the one that it runs under.
    */
   Index like() {
-    BuilderConfig config = new BuilderConfig(codes).variableLength(info.variableLength()).codebook(index.codebook());
+    BuilderConfig config = new BuilderConfig(codes).variableLength(info.variableLength())
+        .kinds(info.kinds().toArray(Kind[]::new)).codebook(index.codebook());
     try (Builder builder = new Builder(config)) {
       builder.add(new int[codes.length]);
       return builder.finish();

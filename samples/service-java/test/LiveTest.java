@@ -16,7 +16,6 @@ import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.BooleanSupplier;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -154,12 +153,6 @@ public final class LiveTest {
     service.does("{\"version\": 13}", "POST", "/rollback", "{\"version\": 1}");
   }
 
-  private static void until(String what, BooleanSupplier holds) {
-    for (long begin = System.nanoTime(); !holds.getAsBoolean();) {
-      check(System.nanoTime() - begin < 60e9, "not within a minute: " + what);
-    }
-  }
-
   private static double metric(Running service, String name) {
     try {
       return service.metric(name);
@@ -180,17 +173,17 @@ public final class LiveTest {
       service.does("{\"removed\": 205}", "DELETE", "/items/205", "");
       pairs.remove(205);
       service.does("{\"version\": 14}", "POST", "/publish", "");
-      until("version 14", () -> metric(follower, "catalog_version") == 14);
+      Running.until("version 14", () -> metric(follower, "catalog_version") == 14);
       checkServed(follower, 14, pairs);
       // A folder that cannot be read leaves the version.
       Path manifest = live.resolve("catalog.live");
       Path away = Files.move(manifest, folder.resolve("manifest.away"));
       follower.refuses(500, "catalog.live", "POST", "/reload", "");
-      until("a failure", () -> metric(follower, "catalog_refresh_errors_total") > 0);
+      Running.until("a failure", () -> metric(follower, "catalog_refresh_errors_total") > 0);
       checkServed(follower, 14, pairs);
       Files.move(away, manifest);
       service.does("{\"version\": 15}", "POST", "/compact", "");
-      until("version 15", () -> metric(follower, "catalog_version") == 15);
+      Running.until("version 15", () -> metric(follower, "catalog_version") == 15);
       checkServed(follower, 15, pairs);
       LivePairs added = new LivePairs().put(2000, 77, 4, 0, 0);
       service.does("{\"added\": 1}", "POST", "/items", added.body());

@@ -12,11 +12,12 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** A service in a process of its own, and what tests ask it. The errors that it prints go to a file by the index. */
-final class Running implements AutoCloseable {
+public final class Running implements AutoCloseable {
   static final String TOKEN = "a-token-of-tests";
 
   final Process process;
@@ -47,6 +48,13 @@ final class Running implements AutoCloseable {
   static void check(boolean holds, String what) {
     if (!holds) {
       throw new AssertionError(what);
+    }
+  }
+
+  /** Waits for what another thread or process does. */
+  public static void until(String what, BooleanSupplier holds) {
+    for (long begin = System.nanoTime(); !holds.getAsBoolean();) {
+      check(System.nanoTime() - begin < 60e9, "not within a minute: " + what);
     }
   }
 
