@@ -153,12 +153,12 @@ func (a *additions) addSID(raw json.RawMessage, path string) error {
 	}
 	sid := make([]int32, levels)
 	for l, code := range codes {
-		where, range_ := fmt.Sprintf("%s[%d]", path, l), fmt.Sprintf("0 .. %d", a.info.Codes[l]-1)
-		if sid[l], err = decode[int32](code, where, range_); err != nil {
+		where, within := fmt.Sprintf("%s[%d]", path, l), fmt.Sprintf("0 .. %d", a.info.Codes[l]-1)
+		if sid[l], err = decode[int32](code, where, within); err != nil {
 			return err
 		}
 		if sid[l] < 0 || sid[l] >= a.info.Codes[l] {
-			return mistake(code, where, range_)
+			return mistake(code, where, within)
 		}
 	}
 	a.pairs.Codes = append(a.pairs.Codes, sid...)

@@ -32,7 +32,6 @@ func TestToken(t *testing.T) {
 	for _, one := range changing {
 		refused(t, without.URL, one.method, one.path, one.body, 403, "no token is configured, so that nobody may change")
 	}
-	without.Config.Handler = http.NotFoundHandler()
 	o = liveOptions(t)
 	o.tokenFile = filepath.Join(t.TempDir(), "token")
 	writeFile(t, o.tokenFile, "of-the-file\n")

@@ -40,12 +40,12 @@ func (s *service) changes(routes *http.ServeMux) {
 }
 
 // change serves a change of a live catalogue that this process writes.
-func (s *service) change(method string, make func(in *http.Request, body []byte) (any, error)) http.HandlerFunc {
+func (s *service) change(method string, answer func(in *http.Request, body []byte) (any, error)) http.HandlerFunc {
 	return only(method, s.authorized(func(out http.ResponseWriter, in *http.Request) {
 		var got any
 		body, err := s.changeBody(out, in)
 		if err == nil {
-			got, err = make(in, body)
+			got, err = answer(in, body)
 		}
 		if err != nil {
 			err = ofChange(err)
