@@ -6,6 +6,7 @@
 #include <iterator>
 #include <numeric>
 
+#include "decode/version.h"
 #include "index/rules/bits.h"
 #include "index/rules/terms.h"
 #include "support/error.h"
@@ -198,22 +199,27 @@ uint64_t count_live(const uint64_t* rows, const uint64_t* live, uint64_t items) 
   return set;
 }
 
+// Adds to rows of the base those of the delta, if there is one, for which an expression holds.
+RowBits with_delta(const Expression& expression, const sidbeam_index& index, const uint64_t* of_base) {
+  const Allocator& allocator = index.runtime->allocator;
+  RowBits all = zero_bits(index.row_count(), allocator);
+  const uint64_t items = index.index.view.items;
+  for (uint64_t w = 0; w < row_words(items); ++w) all[static_cast<int64_t>(w)] = of_base[w] & row_mask(w, items);
+  if (index.delta() == nullptr) return all;
+  const Index& delta = index.delta()->index;
+  const RowBits of_delta =
+      sidbeam::rows_of(expression, delta.attributes, delta.view.items, allocator, index.runtime->threads);
+  for (uint64_t row = 0; row < delta.view.items; ++row)
+    if (has_bit(of_delta.data(), row)) put_bit(all.data(), index.index.view.overlay->rows[row], true);
+  return all;
+}
+
 // The rows for which an expression holds, of a plain index or of base and delta.
 RowBits rows_of(const Expression& expression, const sidbeam_index& index) {
-  const Allocator& allocator = index.runtime->allocator;
-  const int threads = index.runtime->threads;
-  const sidbeam_index& base = index.base();
-  RowBits of_base = sidbeam::rows_of(expression, base.index.attributes, base.index.view.items, allocator, threads);
-  const OverlayView* overlay = index.index.view.overlay;
-  if (overlay == nullptr) return of_base;
-  RowBits all = zero_bits(overlay->items, allocator);
-  std::copy_n(of_base.data(), row_words(base.index.view.items), all.data());
-  const sidbeam_index& delta = *index.delta();
-  const RowBits of_delta =
-      sidbeam::rows_of(expression, delta.index.attributes, delta.index.view.items, allocator, threads);
-  for (uint64_t row = 0; row < delta.index.view.items; ++row)
-    if (has_bit(of_delta.data(), row)) put_bit(all.data(), overlay->rows[row], true);
-  return all;
+  const Index& base = index.base().index;
+  RowBits of_base =
+      sidbeam::rows_of(expression, base.attributes, base.view.items, index.runtime->allocator, index.runtime->threads);
+  return index.delta() == nullptr ? std::move(of_base) : with_delta(expression, index, of_base.data());
 }
 
 }  // namespace
@@ -273,16 +279,35 @@ std::unique_ptr<sidbeam_filter> combine_filters(int32_t op, sidbeam_filter* cons
   return filter;
 }
 
-std::unique_ptr<sidbeam_filter> filter_on(const sidbeam_filter& filter, sidbeam_index& index) {
-  if (filter.expression != nullptr) return make_filter(index, Expression(*filter.expression));
-  if (&filter.index->base() != &index.base())
+namespace {
+
+// The rows of a filter on another index; what it is made of is asked of the items that its own index has not.
+Buffer<uint64_t> rows_on(const sidbeam_filter& filter, const sidbeam_index& index) {
+  const bool same_base = &filter.index->base() == &index.base();
+  if (filter.expression != nullptr)
+    return same_base ? with_delta(*filter.expression, index, filter.rows.data()) : rows_of(*filter.expression, index);
+  if (!same_base)
     fail(SIDBEAM_INVALID_ARGUMENT,
          "the filter is a set of items of an index on another base, expected one on the same, or a filter of terms");
   const uint64_t rows = std::min(filter.index->row_count(), index.row_count());
   Buffer<uint64_t> bits = zero_bits(index.row_count(), index.runtime->allocator);
   for (uint64_t w = 0; w < row_words(rows); ++w)
     bits[static_cast<int64_t>(w)] = filter.rows[static_cast<int64_t>(w)] & row_mask(w, rows);
-  return make_filter(index, std::move(bits));
+  return bits;
+}
+
+}  // namespace
+
+std::unique_ptr<sidbeam_filter> filter_on(const sidbeam_filter& filter, sidbeam_index& index) {
+  std::unique_ptr<sidbeam_filter> on = make_filter(index, rows_on(filter, index));
+  if (filter.expression != nullptr) on->expression = std::make_unique<const Expression>(*filter.expression);
+  const FilterBits* before = filter.derived.known();
+  if (before != nullptr && index.index.view.has_trie)
+    on->derived.get([&] {
+      return derive_from(index, {on->rows.data(), index.live_rows()}, *filter.index,
+                         {filter.rows.data(), filter.index->live_rows()}, *before);
+    });
+  return on;
 }
 
 std::unique_ptr<sidbeam_filter> update_filter(const sidbeam_filter& filter, const NamedItems& items,
@@ -299,14 +324,16 @@ std::unique_ptr<sidbeam_filter> update_filter(const sidbeam_filter& filter, cons
     const bool value = allowed[entries[i]] != 0;
     if (has_bit(rows.data(), listed.rows[i]) == value) continue;
     put_bit(rows.data(), listed.rows[i], value);
-    listed.rows[changed++] = listed.rows[i];
+    if (index.live_rows() == nullptr || has_bit(index.live_rows(), listed.rows[i]))
+      listed.rows[changed++] = listed.rows[i];
   }
   std::unique_ptr<sidbeam_filter> updated = make_filter(index, std::move(rows));
   const FilterBits* before = filter.derived.known();
   if (before != nullptr)
     updated->derived.get([&] {
       return std::make_unique<const FilterBits>(index.tries(), updated->rows.data(), index.live_rows(), *before,
-                                                listed.rows.data(), changed, index.runtime->threads, allocator);
+                                                ChangedRows{listed.rows.data(), changed, true}, index.runtime->threads,
+                                                allocator);
     });
   return updated;
 }

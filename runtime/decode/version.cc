@@ -36,24 +36,11 @@ void join_shape(AttributeShape& base, uint64_t base_rows, const AttributeShape& 
   base.greatest_number = has_base ? std::max(base.greatest_number, delta.greatest_number) : delta.greatest_number;
 }
 
-// Where few rows differ from those of a version of the same rows, only what they change.
+// Where some version before has them too, only what has changed.
 std::unique_ptr<const FilterBits> derive_live(const sidbeam_index& index, const sidbeam_index* before) {
-  const Allocator& allocator = index.runtime->allocator;
-  const int threads = index.runtime->threads;
-  const uint64_t *live = index.live_rows(), rows = index.row_count();
-  const bool same_rows = before != nullptr && before->version != nullptr && before->version->live != nullptr &&
-                         &before->base() == &index.base() && before->version->overlay == index.version->overlay;
-  uint64_t count = 0;
-  for (uint64_t w = 0; same_rows && w < row_words(rows); ++w) count += bits_set(live[w] ^ before->live_rows()[w]);
-  if (!same_rows || count > rows / 16)
-    return std::make_unique<const FilterBits>(index.tries(), live, nullptr, threads, allocator);
-  Buffer<uint64_t> changed(allocator, static_cast<int64_t>(count));
-  int64_t at = 0;
-  for (uint64_t w = 0; w < row_words(rows); ++w)
-    for (uint64_t word = live[w] ^ before->live_rows()[w]; word != 0; word &= word - 1)
-      changed[at++] = w * 64 + bits_set((word & (0 - word)) - 1);
-  return std::make_unique<const FilterBits>(index.tries(), live, nullptr, *before->version->live, changed.data(), at,
-                                            threads, allocator);
+  const RowSet live{index.live_rows(), nullptr};
+  if (before == nullptr || before->live_rows() == nullptr) return derive(index, live);
+  return derive_from(index, live, *before, {before->live_rows(), nullptr}, *before->version->live);
 }
 
 // What a version's header says otherwise than its base's. Counts of nodes and greatest numbers are bounds: those of
@@ -101,6 +88,31 @@ void set_hashes(sidbeam_index& index) {
 }
 
 }  // namespace
+
+std::unique_ptr<const FilterBits> derive(const sidbeam_index& index, const RowSet& set) {
+  return std::make_unique<const FilterBits>(index.tries(), set.rows, set.live, index.runtime->threads,
+                                            index.runtime->allocator);
+}
+
+std::unique_ptr<const FilterBits> derive_from(const sidbeam_index& index, const RowSet& set, const sidbeam_index& other,
+                                              const RowSet& before, const FilterBits& derived) {
+  if (&other.base() != &index.base()) return derive(index, set);
+  const bool same_delta = other.index.view.overlay == index.index.view.overlay;
+  const uint64_t rows = same_delta ? index.row_count() : index.index.view.items;
+  const auto difference = [&](uint64_t w) { return (set.word(w) ^ before.word(w)) & row_mask(w, rows); };
+  uint64_t count = 0;
+  for (uint64_t w = 0; w < row_words(rows); ++w) count += bits_set(difference(w));
+  if (count > rows / 16) return derive(index, set);
+  const Allocator& allocator = index.runtime->allocator;
+  Buffer<uint64_t> changed(allocator, static_cast<int64_t>(count));
+  int64_t at = 0;
+  for (uint64_t w = 0; w < row_words(rows); ++w)
+    for (uint64_t word = difference(w); word != 0; word &= word - 1)
+      changed[at++] = w * 64 + bits_set((word & (0 - word)) - 1);
+  return std::make_unique<const FilterBits>(index.tries(), set.rows, set.live, derived,
+                                            ChangedRows{changed.data(), at, same_delta}, index.runtime->threads,
+                                            allocator);
+}
 
 std::unique_ptr<sidbeam_index> make_version(VersionParts parts, const sidbeam_index* before) {
   auto index = std::make_unique<sidbeam_index>();

@@ -246,6 +246,7 @@ int64_t LiveCatalog::publish() {
   if (change_count_ == 0) return newest;
   Generation& generation = *generation_;
   PairStore& store = generation.store;
+  store.sort_toggled();
   const bool joins = store.added() != generation.added.pairs;
   AddedPairs joined = joins ? join_store(generation) : AddedPairs();
   std::list<LiveVersion> versions = next_version(generation_);

@@ -113,6 +113,7 @@ int64_t LiveCatalog::move_to(Ref<sidbeam_index> base, const sidbeam_index& built
   if (to->store.added() > 0) to->added = join_store(*to);
   next.index = make_version(*to, to->added, to->store.live(), to->store.rows(), nullptr);
   name_index(next);
+  to->store.sort_toggled();
   std::vector<uint8_t> record;
   if (storage_ != nullptr) record = write_publication({next.number, next.published_ns}, to->store);
   next.toggled = to->store.seal();

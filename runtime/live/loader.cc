@@ -100,6 +100,7 @@ void CatalogLoader::replay(const Log& log, const LogRecord& record, std::list<Li
   version.back_to = info.back_to;
   version.generation = generation;
   version.items = static_cast<int64_t>(generation->store.live_count());
+  generation->store.sort_toggled();
   version.toggled = generation->store.seal();
 }
 

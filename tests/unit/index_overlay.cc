@@ -324,7 +324,10 @@ void OverlayRules::run(const Snapshot& snapshot, const Tries& tries) {
   const RandomRows changed(items, random_, 3);
   RandomRows after(items, random_, 0);
   for (uint64_t row = 0; row < items; ++row) put_bit(after.bits.data(), row, rows.has(row) != changed.has(row));
-  const FilterBits updated(tries, after.bits.data(), lives, *filter, changed.rows.data(), std::ssize(changed.rows),
+  std::vector<uint64_t> differing;
+  std::copy_if(changed.rows.begin(), changed.rows.end(), std::back_inserter(differing),
+               [&](uint64_t row) { return lives == nullptr || live.has(row); });
+  const FilterBits updated(tries, after.bits.data(), lives, *filter, {differing.data(), std::ssize(differing), true},
                            threads, allocator);
   const auto passes_now = [&](uint64_t row) { return after.has(row) && (lives == nullptr || live.has(row)); };
   expect_left(snapshot, updated.view(), passes_now);

@@ -10,6 +10,7 @@
 #include "index/live/publication.h"
 #include "index_attribute_columns.h"
 #include "live/catalog.h"
+#include "live_filters.h"
 #include "live_pairs.h"
 #include "live_search.h"
 
@@ -373,6 +374,7 @@ class History {
 
   // Two searches of a version and of an index of its items.
   void compare(sidbeam_index* version, const Model& model) {
+    filters_.carry(*version, random_text(random_));
     if (model.items.empty()) {
       const Outcome nothing = Search(runtime_, version, Request()).run(1);
       ASSERT_EQ(nothing.allowed_items, 0);
@@ -408,6 +410,7 @@ class History {
   int64_t generations_ = 1;
   bool adds_ = true;  // else items only go, so that versions differ in their live bits alone
   std::unique_ptr<LiveCatalog> catalog_, follower_;
+  CarriedFilters filters_{random_};
   std::vector<Kept> versions_;
 };
 

@@ -29,20 +29,18 @@ Buffer<uint64_t> delta_rows(const IndexView& index, const uint64_t* rows, const 
   return out;
 }
 
-// Of changed rows, rising, those that are live: of the base and, as rows of the delta, the others, both rising.
-struct ChangedRows {
+// Changed rows of the base and, as rows of the delta, the others, both rising.
+struct SplitRows {
   Buffer<uint64_t> base, delta;
   int64_t base_count = 0, delta_count = 0;
 
-  ChangedRows(const IndexView& index, const uint64_t* live, const uint64_t* rows, int64_t count,
-              const Allocator& allocator)
-      : base(allocator, count), delta(allocator, index.overlay != nullptr ? count : 0) {
-    for (int64_t i = 0; i < count; ++i) {
-      if (live != nullptr && !has_bit(live, rows[i])) continue;
-      if (rows[i] < index.items) {
-        base[base_count++] = rows[i];
+  SplitRows(const IndexView& index, const ChangedRows& changed, const Allocator& allocator)
+      : base(allocator, changed.count), delta(allocator, index.overlay != nullptr ? changed.count : 0) {
+    for (int64_t i = 0; i < changed.count; ++i) {
+      if (changed.rows[i] < index.items) {
+        base[base_count++] = changed.rows[i];
       } else {
-        delta[delta_count++] = delta_row(index, rows[i]);
+        delta[delta_count++] = delta_row(index, changed.rows[i]);
       }
     }
     std::sort(delta.data(), delta.data() + delta_count);
@@ -69,13 +67,16 @@ FilterBits::FilterBits(const Tries& tries, const uint64_t* rows, const uint64_t*
 }
 
 FilterBits::FilterBits(const Tries& tries, const uint64_t* rows, const uint64_t* live, const FilterBits& before,
-                       const uint64_t* changed, int64_t count, int threads, const Allocator& allocator) {
+                       const ChangedRows& changed, int threads, const Allocator& allocator) {
   const uint64_t* of_base = take_rows(tries, rows, live, allocator);
-  const ChangedRows split(tries.index, live, changed, count, allocator);
+  const SplitRows split(tries.index, changed, allocator);
   base_.emplace(tries.index, tries.parents, of_base, *before.base_, split.base.data(), split.base_count, allocator);
-  if (tries.overlay() != nullptr)
+  if (tries.overlay() != nullptr && changed.same_delta) {
     delta_.emplace(tries.delta(), *tries.delta_parents, delta_rows_.data(), *before.delta_, split.delta.data(),
                    split.delta_count, allocator);
+  } else if (tries.overlay() != nullptr) {
+    delta_.emplace(tries.delta(), *tries.delta_parents, delta_rows_.data(), threads, allocator);
+  }
   join(tries, threads, allocator);
 }
 

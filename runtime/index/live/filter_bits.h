@@ -11,14 +11,21 @@
 
 namespace sidbeam {
 
+// Item rows of which it has changed whether they are in and live, rising.
+struct ChangedRows {
+  const uint64_t* rows;
+  int64_t count;
+  bool same_delta;  // false: they are those of the base alone, and the delta is another
+};
+
 class FilterBits {
  public:
   // `rows` are bits of all item rows, those after the last 0, and stay the caller's as long as this does; `live`, which
   // may be null, are those of a snapshot that have not gone.
   FilterBits(const Tries& tries, const uint64_t* rows, const uint64_t* live, int threads, const Allocator& allocator);
-  // The same as a change of `before`: of the rows `changed`, rising, whose bits differ.
+  // The same as a change of `before`, of an index of the same base.
   FilterBits(const Tries& tries, const uint64_t* rows, const uint64_t* live, const FilterBits& before,
-             const uint64_t* changed, int64_t count, int threads, const Allocator& allocator);
+             const ChangedRows& changed, int threads, const Allocator& allocator);
   FilterBits(const FilterBits&) = delete;
   FilterBits& operator=(const FilterBits&) = delete;
 

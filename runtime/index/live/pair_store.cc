@@ -106,6 +106,17 @@ void PairStore::go_back(const Point& to) noexcept {
   pairs_.rewind(to.pairs);
 }
 
+// Many by their bits: an order by comparison takes ten times as long.
+void PairStore::sort_toggled() {
+  if (toggled_.size() < row_words(rows()) / 16) return keep_odd(toggled_);
+  Buffer<uint64_t> bits = zero_bits(rows(), allocator_);
+  for (const uint64_t row : toggled_) bits[static_cast<int64_t>(row / 64)] ^= uint64_t{1} << row % 64;
+  toggled_.clear();
+  for (uint64_t w = 0; w < row_words(rows()); ++w)
+    for (uint64_t word = bits[static_cast<int64_t>(w)]; word != 0; word &= word - 1)
+      toggled_.push_back(w * 64 + bits_set((word & (0 - word)) - 1));
+}
+
 std::vector<uint64_t> PairStore::seal() noexcept {
   keep_odd(toggled_);
   sealed_ = pairs_.mark();
@@ -361,13 +372,23 @@ std::vector<uint64_t> PairStore::rows_of(const ItemId& id) const {
   return rows;
 }
 
+// Fetches what will be read to find the base's rows of some ids.
+void PairStore::fetch_rows_of(const IdTable& table, std::span<const ItemId> ids) const {
+  const IndexView& view = base_.index.view;
+  uint64_t hashes[kTogether];
+  for (size_t i = 0; i < ids.size(); ++i) table.prefetch(hashes[i] = table.hash(view, ids[i]));
+  for (size_t i = 0; i < ids.size(); ++i) table.prefetch_id(view, hashes[i]);
+}
+
 int64_t PairStore::remove_all(std::span<const ItemId> ids) {
   const size_t first = toggled_.size();
   std::vector<ItemId> without;  // a live row; perhaps they came before
-  for (const ItemId& id : ids) {
+  const IdTable& table = base_.id_table();
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (i % kTogether == 0) fetch_rows_of(table, ids.subspan(i, std::min<size_t>(kTogether, ids.size() - i)));
     const size_t before = toggled_.size();
-    for_each_row_of(id, [&](uint64_t row) { set_live(row, false); });
-    if (toggled_.size() == before) without.push_back(id);
+    for_each_row_of(ids[i], [&](uint64_t row) { set_live(row, false); });
+    if (toggled_.size() == before) without.push_back(ids[i]);
   }
   if (without.empty()) return 0;
   std::vector<uint64_t> gone(toggled_.begin() + static_cast<std::ptrdiff_t>(first), toggled_.end());

@@ -59,6 +59,8 @@ class PairStore {
 
   // Whether anything was changed since the last seal(); what has been turned back counts too.
   bool changed() const { return !toggled_.empty() || pairs_.rows != sealed_.rows; }
+  // Sorts the rows that came or went since then, so that seal() need not: of many it takes a moment, and memory.
+  void sort_toggled();
   // Makes what was changed part of a version: returns the rows that came or went, rising.
   std::vector<uint64_t> seal() noexcept;
   // Takes back what was changed since the last seal().
@@ -111,6 +113,7 @@ class PairStore {
   void take_values(int64_t first, const std::vector<uint64_t>& sources);
   void set_live(uint64_t row, bool live);
   void turn(uint64_t row) noexcept;
+  void fetch_rows_of(const IdTable& table, std::span<const ItemId> ids) const;
   int64_t remove_all(std::span<const ItemId> ids);
   uint64_t hash_id(const ItemId& id) const;
   uint64_t hash_pair(int64_t pair, uint64_t id_hash) const;

@@ -157,7 +157,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_filter_update(sidbeam_filte
     const sidbeam_item_list* items, const uint8_t* allowed, int64_t* unknown, sidbeam_filter** out, sidbeam_error* err);
 /* The same filter on another version of a live catalogue (catalog.h), or on another index. What was parsed or made of
  * terms is asked of that index's items. A set of items or rows has the same rows where both are versions on one base,
- * or that base, and none that came later; otherwise it is refused. Errors: INVALID_ARGUMENT (a set on another base; as
+ * or that base, and none that came later; otherwise it is refused. If it was prepared, so is the new one, on the same
+ * base at the cost of a copy and of what came and went since. Errors: INVALID_ARGUMENT (a set on another base; as
  * sidbeam_filter_from_term()), OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_filter_on(
     const sidbeam_filter* filter, sidbeam_index* index, sidbeam_filter** out, sidbeam_error* err);
