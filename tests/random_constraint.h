@@ -24,13 +24,18 @@ inline Runtime make_runtime() {
   return Runtime(runtime);
 }
 
+inline Constraint share(const Constraint& constraint) {
+  sidbeam_constraint_retain(constraint.get());
+  return Constraint(constraint.get());
+}
+
 // Rows of as many codes as there are levels, of which SIDs are the first `lengths`.
 struct SidRows {
   std::vector<int32_t> codes, lengths;
 };
 
 inline Builder make_builder(sidbeam_runtime* runtime, const std::vector<int32_t>& codes, const SidRows& rows,
-                            bool variable, int32_t kinds = SIDBEAM_KIND_TRIE) {
+                            bool variable, int32_t kinds = SIDBEAM_KIND_TRIE, const int64_t* ids = nullptr) {
   sidbeam_error error = SIDBEAM_ERROR_INIT;
   sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
   config.levels = static_cast<int32_t>(codes.size());
@@ -41,7 +46,7 @@ inline Builder make_builder(sidbeam_runtime* runtime, const std::vector<int32_t>
   check(sidbeam_builder_create(runtime, &config, &builder, &error), error);
   Builder owned(builder);
   const auto sids = static_cast<int64_t>(rows.lengths.size());
-  check(sidbeam_builder_add(builder, rows.codes.data(), rows.lengths.data(), sids, nullptr, nullptr, &error), error);
+  check(sidbeam_builder_add(builder, rows.codes.data(), rows.lengths.data(), sids, ids, nullptr, &error), error);
   return owned;
 }
 

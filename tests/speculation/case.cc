@@ -165,6 +165,7 @@ Case random_case(uint64_t seed, int32_t mode) {
     c.rules = random_rules(random, c.sids.size());
     c.other_rules = random_rules(random, c.other_sids.size());
   }
+  c.live = c.strategy == SIDBEAM_STRATEGY_TRIE && random.one_in(2);
   return c;
 }
 
@@ -174,6 +175,7 @@ Case without_rules(const Case& c) {
   alone.other_sids = allowed_of(c.other_sids, c.other_rules);
   alone.rules.clear();
   alone.other_rules.clear();
+  alone.live = false;
   return alone;
 }
 

@@ -43,6 +43,7 @@ struct Case {
   std::vector<Prefix> sids, other_sids;  // the latter of a second index, which may have fewer levels
   std::vector<Rule> rules, other_rules;  // of their items, item i under SID i; or empty: none
   bool allow_list = false;               // the request's list names what it may show
+  bool live = false;                     // the indexes are versions of live catalogues, of strategy TRIE
   int32_t other_levels = 0;
   int32_t slots = 1, beams = 1, width = 1, draft_levels = 1;  // S, K, N, gamma
   int32_t strategy = 0, normalization = 0, mode = 0;
@@ -59,7 +60,7 @@ struct Case {
   int32_t levels() const { return static_cast<int32_t>(codes.size()); }
 };
 Case random_case(uint64_t seed, int32_t mode);
-// The same without rules on indexes of the allowed items alone.
+// The same without rules on plain indexes of the allowed items alone.
 Case without_rules(const Case& c);
 // One of a draft that is the target, so that every level is accepted.
 Case accepted_case(uint64_t seed, int32_t mode);

@@ -1,34 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "constrain.h"
 
-#include <numeric>
+#include "../random_version.h"
 
 namespace speculation {
 namespace {
 
-using handles::check;
 using handles::made;
 
-handles::Index build(const World& world, const Case& c, const Items& items) {
-  sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
-  config.levels = items.levels;
-  config.codes = c.codes.data();
-  config.variable_length = c.variable ? 1 : 0;
-  config.kinds = SIDBEAM_KIND_TRIE | SIDBEAM_KIND_SORTED | (c.variable ? 0 : SIDBEAM_KIND_HASH);
-  std::vector<int32_t> sids, lengths;
+handles::SidRows rows_of(const Items& items) {
+  handles::SidRows rows;
   for (const Prefix& sid : items.sids) {
-    lengths.push_back(static_cast<int32_t>(sid.size()));
-    sids.insert(sids.end(), sid.begin(), sid.end());
-    sids.resize(lengths.size() * static_cast<size_t>(items.levels), -1);
+    rows.lengths.push_back(static_cast<int32_t>(sid.size()));
+    rows.codes.insert(rows.codes.end(), sid.begin(), sid.end());
+    rows.codes.resize(rows.lengths.size() * static_cast<size_t>(items.levels), -1);
   }
-  std::vector<int64_t> ids(lengths.size());
-  std::iota(ids.begin(), ids.end(), 0);
-  const auto builder = made<handles::Builder>(
-      [&](auto out, auto err) { return sidbeam_builder_create(world.runtime.get(), &config, out, err); });
-  check([&](sidbeam_error* err) {
-    return sidbeam_builder_add(builder.get(), sids.data(), c.variable ? lengths.data() : nullptr,
-                               static_cast<int64_t>(lengths.size()), ids.data(), nullptr, err);
-  });
+  return rows;
+}
+
+handles::Index build(const World& world, const Case& c, const Items& items) {
+  const int32_t kinds = SIDBEAM_KIND_TRIE | SIDBEAM_KIND_SORTED | (c.variable ? 0 : SIDBEAM_KIND_HASH);
+  const std::vector<int32_t> codes(c.codes.begin(), c.codes.begin() + items.levels);
+  const handles::SidRows rows = rows_of(items);
+  if (c.live) return handles::make_version(world.runtime.get(), codes, rows, c.variable, c.target.seed, kinds);
+  const handles::Builder builder = handles::make_builder(world.runtime.get(), codes, rows, c.variable, kinds);
   return made<handles::Index>([&](auto out, auto err) { return sidbeam_builder_finish(builder.get(), out, err); });
 }
 

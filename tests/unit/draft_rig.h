@@ -10,6 +10,7 @@
 #include <string>
 
 #include "../random_head.h"
+#include "../random_version.h"
 
 namespace sidbeam::runner {
 
@@ -18,6 +19,15 @@ using heads::deep_head, heads::deep_sids, heads::elements_of, heads::HeadShape, 
 using DraftHeadHandle = heads::DraftHead;
 using DraftDecoderHandle = heads::DraftDecoder;
 using Sid = std::vector<int>;
+
+inline handles::SidRows rows_of(const std::set<Sid>& sids) {
+  handles::SidRows rows;
+  for (const Sid& sid : sids) {
+    rows.codes.insert(rows.codes.end(), sid.begin(), sid.end());
+    rows.lengths.push_back(static_cast<int32_t>(sid.size()));
+  }
+  return rows;
+}
 
 inline void expect_ok(sidbeam_status status, const sidbeam_error& error) {
   ASSERT_EQ(status, SIDBEAM_OK) << error.message;

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "../random_constraint.h"
+#include "../random_version.h"
 #include "runner/models/forward.h"
 #include "runner/models/output.h"
 #include "runner/schedule/lane.h"
@@ -277,6 +277,31 @@ inline Found search_by_hand(const World& world, sidbeam_constraint* constraint, 
   items.sids = sids.data();
   check(sidbeam_session_get_items(session, nullptr, 1, &items, &error), error);
   return copy(Outcome{SIDBEAM_OK, "", beams.live[0], items.sids, beams.scores, items.ordinals}, world.levels());
+}
+
+// What requests name, and an index of its items alone where it is a version of a live catalogue.
+struct Catalogue {
+  handles::Index version;  // null: no version
+  handles::Constraint constraint, alone;
+};
+inline Catalogue make_catalogue(const World& world, int32_t sids, uint64_t seed, int32_t kinds, bool live) {
+  Catalogue made;
+  const handles::SidRows rows = handles::random_sids(world.codes, sids, seed, world.variable);
+  made.constraint = make_constraint(world.runtime.get(), world.codes, rows, world.variable, kinds);
+  if (!live) return made;
+  made.alone = std::move(made.constraint);
+  made.version = handles::make_version(world.runtime.get(), world.codes, rows, world.variable, seed, kinds);
+  made.constraint = make_constraint(made.version.get());
+  return made;
+}
+
+// Of a version what its items alone give; only ordinals are its own.
+inline Found search_by_hand(const World& world, const Catalogue& catalogue, const Codes& prompt, const Widths& widths,
+                            const Keys& keys = {}) {
+  if (catalogue.version == nullptr) return search_by_hand(world, catalogue.constraint.get(), prompt, widths, keys);
+  Found found = search_by_hand(world, catalogue.alone.get(), prompt, widths, keys);
+  found.ordinals = handles::ordinals_in(catalogue.version.get(), found.sids, world.levels());
+  return found;
 }
 
 inline std::unique_ptr<Lane> make_fake_lane(const World& world, int32_t requests, FakeForward::OnPass on_pass = {},

@@ -22,6 +22,7 @@ struct Request {
   int32_t beams = 0;
   Codes widths;  // of each level, if it has them
   sidbeam_constraint* constraint = nullptr;
+  const fakes::Catalogue* catalogue = nullptr;  // of a test with several
   std::atomic<bool> cancelled{false};
   Found found;
   int32_t endings = 0;
@@ -96,7 +97,8 @@ TEST_F(LaneTest, FindsWhatASessionByHandFinds) {
   EXPECT_GT(lane->memory_bytes(), 1000);
 }
 
-// Random catalogues, widths and batches; lanes are used again and again. Two catalogues in a batch.
+// Random catalogues, widths and batches; lanes are used again and again. Two catalogues in a batch, plain ones or
+// versions of live ones.
 void check_batches(uint64_t seed) {
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
@@ -111,11 +113,12 @@ void check_batches(uint64_t seed) {
   world.strategy = strategies[below(world.normalization == SIDBEAM_NORMALIZE_VALID ? 2 : 3)];
   world.variable = world.strategy != SIDBEAM_STRATEGY_NONE && below(2) == 0;
   const int32_t kinds = SIDBEAM_KIND_TRIE | SIDBEAM_KIND_SORTED;
-  const auto catalogue = [&](int32_t sids) {
-    return fakes::make_constraint(world.runtime.get(), world.codes, sids, random(), world.variable, kinds);
+  const auto catalogue = [&] {
+    const bool live = world.strategy == SIDBEAM_STRATEGY_TRIE && below(2) == 0;
+    return fakes::make_catalogue(world, 1 + below(100), random(), kinds, live);
   };
-  world.constraint = catalogue(1 + below(100));
-  const handles::Constraint other = catalogue(1 + below(100));
+  const fakes::Catalogue own = catalogue(), other = catalogue();
+  world.constraint = handles::share(own.constraint);
   world.finish();
   const int32_t most = 1 + below(5);
   const auto lane = fakes::make_fake_lane(world, most);
@@ -128,10 +131,10 @@ void check_batches(uint64_t seed) {
       for (int32_t n = 1 + below(4); n > 0; --n) request.prompt.push_back(below(3));
       request.beams = 1 + below(world.beams);
       request.widths = fakes::random_widths(random, world, request.beams);
-      request.constraint = below(3) == 0 ? other.get() : world.constraint.get();
+      request.catalogue = below(3) == 0 ? &other : &own;
       Job job;
       job.prompt = {request.prompt.data(), static_cast<int64_t>(request.prompt.size()), 1, nullptr};
-      job.constraint = request.constraint;
+      job.constraint = request.catalogue->constraint.get();
       job.beams = request.beams;
       job.widths = request.widths.data();
       job.width_levels = static_cast<int32_t>(request.widths.size());
@@ -143,7 +146,7 @@ void check_batches(uint64_t seed) {
     for (const auto& request : requests) {
       ASSERT_EQ(request->endings, 1);
       const fakes::Widths widths = request->widths.empty() ? fakes::Widths(request->beams) : request->widths;
-      const Found expected = fakes::search_by_hand(world, request->constraint, request->prompt, widths);
+      const Found expected = fakes::search_by_hand(world, *request->catalogue, request->prompt, widths);
       ASSERT_EQ(request->found, expected) << "round " << round << ": " << request->found.message;
     }
   }

@@ -18,6 +18,8 @@ using trees::Kind, trees::make_requests, trees::Request, trees::Requests, trees:
 struct Case {
   World world;
   handles::SidRows sids;
+  handles::Index version;  // of a live catalogue, with the same SIDs; null: none
+  handles::Constraint of_version;
   Drafting drafting;
   Kind kind = Kind::kSame;
 };
@@ -38,6 +40,9 @@ Case random_case(Randomly& random) {
   made.drafting.without_replacement = random.one_in(2);
   made.drafting.beams = world.beams + (made.drafting.without_replacement ? random.below(9) : 0);
   made.kind = static_cast<Kind>(random.below(trees::kKinds));
+  if (random.one_in(2)) return made;
+  made.version = handles::make_version(world.runtime.get(), world.codes, made.sids, world.variable, random.engine());
+  made.of_version = handles::make_constraint(made.version.get());
   return made;
 }
 
@@ -86,7 +91,8 @@ void check_result(const Case& of, const Question& question, const Request& reque
   EXPECT_LE(request.rounds.accepted_levels, request.rounds.drafted_levels);
 }
 
-// Of random catalogues, drafts, widths and forms; alone, and in batches of others in another order.
+// Of random catalogues, drafts, widths and forms; alone, and in batches of others in another order, which may be of a
+// version of a live catalogue.
 void compare_case(uint64_t seed) {
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
   Randomly random{std::mt19937_64(seed)};
@@ -112,6 +118,9 @@ void compare_case(uint64_t seed) {
       run(*alone, one);
       check_result(of, question, *one[0]);
       expected.push_back(one[0]->found);
+      if (of.version == nullptr) continue;
+      expected.back().ordinals = handles::ordinals_in(of.version.get(), one[0]->found.sids, of.world.levels());
+      request->constraint = of.of_version.get();
     }
     run(*together, requests);
     for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(requests[i]->found, expected[i]);

@@ -46,17 +46,19 @@ World random_world(Randomly& random) {
 
 constexpr size_t kModes = SIDBEAM_MODE_STOCHASTIC + 1;
 
-// Batches of random catalogues, widths and prompts, on one lane; two catalogues in a batch.
+// Batches of random catalogues, widths and prompts, on one lane; two catalogues in a batch, plain ones or versions of
+// live ones.
 void compare_batches(uint64_t seed, int64_t (&accepted)[kModes]) {
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
   Randomly random{std::mt19937_64(seed)};
   World world = random_world(random);
   const int32_t kinds = SIDBEAM_KIND_TRIE | SIDBEAM_KIND_SORTED;
-  const auto catalogue = [&](int32_t sids) {
-    return fakes::make_constraint(world.runtime.get(), world.codes, sids, random.engine(), world.variable, kinds);
+  const auto catalogue = [&] {
+    const bool live = world.strategy == SIDBEAM_STRATEGY_TRIE && random.one_in(2);
+    return fakes::make_catalogue(world, 1 + random.below(100), random.engine(), kinds, live);
   };
-  world.constraint = catalogue(1 + random.below(100));
-  const handles::Constraint other = catalogue(1 + random.below(100));
+  const fakes::Catalogue own = catalogue(), other = catalogue();
+  world.constraint = handles::share(own.constraint);
   world.finish();
   const int32_t most = 1 + random.below(4), width = world.beams + (random.one_in(2) ? 0 : random.below(9));
   const auto kind = static_cast<Kind>(random.below(trees::kKinds));
@@ -69,13 +71,14 @@ void compare_batches(uint64_t seed, int64_t (&accepted)[kModes]) {
       for (int32_t n = 1 + random.below(4); n > 0; --n) request.prompt.push_back(random.below(3));
       request.beams = 1 + random.below(world.beams);
       request.widths = fakes::random_widths(random.engine, world, request.beams);
-      request.constraint = random.one_in(3) ? other.get() : world.constraint.get();
+      request.catalogue = random.one_in(3) ? &other : &own;
+      request.constraint = request.catalogue->constraint.get();
       request.seed = random.below(1000), request.sampling_request = random.below(1000);
     }
     run(*lane, requests);
     for (const auto& request : requests) {
       const fakes::Widths widths = request->widths.empty() ? fakes::Widths(request->beams) : request->widths;
-      const Found expected = fakes::search_by_hand(world, request->constraint, request->prompt, widths,
+      const Found expected = fakes::search_by_hand(world, *request->catalogue, request->prompt, widths,
                                                    {request->seed, request->sampling_request});
       EXPECT_EQ(request->found, expected) << "batch " << batch << ": " << request->found.message;
       check_rounds(request->rounds, world.levels());

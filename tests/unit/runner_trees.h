@@ -156,6 +156,7 @@ struct Request {
   int32_t beams = 0;
   Codes widths = {};  // of each level, if it has them
   sidbeam_constraint* constraint = nullptr;
+  const fakes::Catalogue* catalogue = nullptr;  // of a test with several
   int64_t seed = 0, sampling_request = 0;
   std::atomic<bool> cancelled{false};
   fakes::Found found;

@@ -46,7 +46,7 @@ typedef struct sidbeam_constraint_info {
   const int32_t* codes;                      /* [levels] V_l, without the end; valid until the constraint goes */
   char fingerprint[33];                      /* of the index; see sidbeam_index_info */
   const char* codebook;                      /* of the index; valid until the constraint goes */
-  int32_t rules;                             /* 1: there are a filter or lists */
+  int32_t rules;                             /* 1: there are a filter or lists, or items that have gone (catalog.h) */
   int64_t allowed_sids, allowed_items;       /* those of the index without rules */
   int64_t unknown_excluded, unknown_allowed; /* entries of the lists that name no item */
 } sidbeam_constraint_info;

@@ -160,7 +160,8 @@ typedef struct sidbeam_draft_config {
   int32_t top_k;            /* codes per beam that VERIFY_HASH looks up; 0: M */
   sidbeam_draft_head* head; /* held */
   /* Held. Its levels and numbers of codes are the head's, its SIDs of one length and, where both name a codebook, its
-   * codebook is the head's. */
+   * codebook is the head's. It may be a version of a live catalogue (catalog.h): a head knows codes, not SIDs, so that
+   * it finds those that were added since it was trained as it does the others. */
   sidbeam_index* index;
   /* SIDBEAM_DEVICE_CPU and 0, or SIDBEAM_DEVICE_CUDA and a device's number. The head's weights are uploaded for its
    * first decoder there, and stay there as long as the head lives. */
@@ -218,7 +219,8 @@ typedef struct sidbeam_draft_result {
  * constraints must have been.
  * Errors: INVALID_ARGUMENT (config, another number of levels or codes, another codebook: the message says which, what
  * was expected and what came), MISSING_SECTION (the index was built without what the verification needs), UNSUPPORTED
- * (SIDs of variable length), NO_DEVICE, OUT_OF_MEMORY, on CUDA DEVICE_ERROR. */
+ * (SIDs of variable length; without VERIFY_TRIE what came or went in a live catalogue), NO_DEVICE, OUT_OF_MEMORY, on
+ * CUDA DEVICE_ERROR. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_draft_decoder_create(
     sidbeam_runtime* runtime, const sidbeam_draft_config* config, sidbeam_draft_decoder** out, sidbeam_error* err);
 /* Decodes all levels of all requests of `args`.
