@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "../random_version.h"
+
 namespace sampling {
 namespace {
 
@@ -12,24 +14,16 @@ using handles::made;
 
 constexpr int32_t kBeams = SIDBEAM_MAX_BEAMS;
 
-handles::Index build(const handles::Runtime& runtime, const oracle::Catalogue& catalogue) {
-  sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
+handles::Index build(sidbeam_runtime* runtime, const oracle::Catalogue& catalogue, bool live) {
   const std::vector<int32_t> codes(catalogue.codes.begin(), catalogue.codes.end());
-  config.levels = static_cast<int32_t>(codes.size());
-  config.codes = codes.data();
-  config.variable_length = catalogue.variable ? 1 : 0;
-  std::vector<int32_t> sids, lengths;
+  handles::SidRows rows;
   for (const oracle::Sid& sid : catalogue.sids) {
-    lengths.push_back(static_cast<int32_t>(sid.size()));
-    sids.insert(sids.end(), sid.begin(), sid.end());
-    sids.resize(lengths.size() * codes.size(), -1);
+    rows.lengths.push_back(static_cast<int32_t>(sid.size()));
+    rows.codes.insert(rows.codes.end(), sid.begin(), sid.end());
+    rows.codes.resize(rows.lengths.size() * codes.size(), -1);
   }
-  const auto builder = made<handles::Builder>(
-      [&](auto out, auto err) { return sidbeam_builder_create(runtime.get(), &config, out, err); });
-  check([&](sidbeam_error* err) {
-    return sidbeam_builder_add(builder.get(), sids.data(), catalogue.variable ? lengths.data() : nullptr,
-                               static_cast<int64_t>(lengths.size()), nullptr, nullptr, err);
-  });
+  if (live) return handles::make_version(runtime, codes, rows, catalogue.variable, 1);
+  const handles::Builder builder = handles::make_builder(runtime, codes, rows, catalogue.variable);
   return made<handles::Index>([&](auto out, auto err) { return sidbeam_builder_finish(builder.get(), out, err); });
 }
 
@@ -178,18 +172,12 @@ Draws better_of_two(const Library& library, int64_t seed, std::span<const int64_
 
 }  // namespace
 
-Library make_library(const oracle::Model& model) {
+Library make_library(const oracle::Model& model, bool live) {
   Library library;
   library.model = model;
-  sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
-  config.threads = 1;
-  library.runtime =
-      made<handles::Runtime>([&](auto out, auto err) { return sidbeam_runtime_create(&config, out, err); });
-  library.index = build(library.runtime, model.catalogue);
-  sidbeam_constraint_config items = SIDBEAM_CONSTRAINT_CONFIG_INIT;
-  items.index = library.index.get();
-  library.constraint =
-      made<handles::Constraint>([&](auto out, auto err) { return sidbeam_constraint_create(&items, out, err); });
+  library.runtime = handles::make_runtime();
+  library.index = build(library.runtime.get(), model.catalogue, live);
+  library.constraint = handles::make_constraint(library.index.get());
   add_node(library, {});
   return library;
 }

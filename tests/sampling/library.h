@@ -19,7 +19,8 @@ struct Library {
   std::vector<std::vector<int32_t>> children;  // [nodes][code] nodes, -1 none
   int64_t columns = 0;
 };
-Library make_library(const oracle::Model& model);
+// live: of a version of a live catalogue, which has ordinals of its own.
+Library make_library(const oracle::Model& model, bool live = false);
 
 struct Draws {
   std::vector<int64_t> ordinals;  // -1: dead
