@@ -8,11 +8,11 @@ static sidbeam_index* version_of(sidbeam_catalog* catalog, int64_t version) {
   return index;
 }
 
-/* `small` as trie and columns: 1 as it was, 2 without item 13, 3 with item 40 of a SID of its own; each taken while it
+/* `small` in all kinds: 1 as it was, 2 without item 13, 3 with item 40 of a SID of its own; each taken while it
  * was the newest. */
 enum { VERSIONS = 3 };
 static sidbeam_catalog* came_and_went(sidbeam_index* taken[VERSIONS]) {
-  sidbeam_index* base = make_index(&small, SIDBEAM_KIND_TRIE | SIDBEAM_KIND_SORTED);
+  sidbeam_index* base = make_index(&small, ALL_KINDS);
   sidbeam_catalog* catalog = NULL;
   CHECK_OK(sidbeam_catalog_create(base, NULL, NULL, &catalog, &err));
   sidbeam_index_release(base);
@@ -134,30 +134,58 @@ static void what_was_added_is_no_range(void) {
   let_go(catalog, taken);
 }
 
-/* A session by columns takes what its index has in its columns, and nothing else. */
+/* What is not searched by trie takes a version of which nothing came and nothing went, and no other: neither a session
+ * nor its slots. */
 static void only_tries_follow(void) {
-  static const char* const says[] = {
-      NULL, "config.constraint has items that have gone from its base, expected strategy trie, which follows them",
-      "config.constraint has items that were added to its base, expected strategy trie, which follows them, not "
-      "sorted"};
+  static const char* const names[] = {"trie", "sorted", "sorted_topk", "hash_final", "none"};
+  static const char* const says[] = {NULL, "items that have gone from its base", "items that were added to its base"};
   sidbeam_index* taken[VERSIONS];
   sidbeam_catalog* catalog = came_and_went(taken);
   sidbeam_runtime* runtime = make_runtime();
+  sidbeam_constraint* constraints[VERSIONS];
+  for (int i = 0; i < VERSIONS; ++i) constraints[i] = constrain(taken[i]);
+  for (int32_t strategy = SIDBEAM_STRATEGY_TRIE; strategy <= SIDBEAM_STRATEGY_NONE; ++strategy) {
+    sidbeam_session_config config = session_config(constraints[0]);
+    config.strategy = strategy;
+    sidbeam_session *session = make_session(&config), *made = NULL;
+    for (int i = 0; i < VERSIONS; ++i) {
+      char follows[100];
+      sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
+      config.constraint = constraints[i];
+      start.constraints = &constraints[i];
+      start.count = 1;
+      snprintf(follows, sizeof follows, "expected strategy trie, which follows them, not %s", names[strategy]);
+      if (says[i] == NULL || strategy == SIDBEAM_STRATEGY_TRIE) {
+        sidbeam_session_destroy(make_session(&config));
+        CHECK_OK(sidbeam_session_start(session, &start, &err));
+        continue;
+      }
+      CHECK_FAILS(sidbeam_session_create(runtime, &config, &made, &err), SIDBEAM_UNSUPPORTED, "config.constraint has",
+                  says[i], follows);
+      CHECK_FAILS(sidbeam_session_start(session, &start, &err), SIDBEAM_UNSUPPORTED, "constraints[0] has", says[i],
+                  follows);
+    }
+    sidbeam_session_destroy(session);
+  }
+  for (int i = 0; i < VERSIONS; ++i) sidbeam_constraint_release(constraints[i]);
+  sidbeam_runtime_release(runtime);
+  let_go(catalog, taken);
+}
+
+/* Whoever holds rules for none reads that a version has some: what has gone is left out as by a filter. */
+static void a_constraint_says_what_is_live(void) {
+  static const int64_t allowed_sids[] = {5, 4, 5}, allowed_items[] = {6, 5, 6};
+  sidbeam_index* taken[VERSIONS];
+  sidbeam_catalog* catalog = came_and_went(taken);
   for (int i = 0; i < VERSIONS; ++i) {
     sidbeam_constraint* constraint = constrain(taken[i]);
-    sidbeam_session_config config = session_config(constraint);
-    sidbeam_session *made = NULL, *by_trie = make_session(&config);
-    config.strategy = SIDBEAM_STRATEGY_SORTED;
-    if (says[i] == NULL) {
-      made = make_session(&config);
-    } else {
-      CHECK_FAILS(sidbeam_session_create(runtime, &config, &made, &err), SIDBEAM_UNSUPPORTED, says[i]);
-    }
-    sidbeam_session_destroy(made);
-    sidbeam_session_destroy(by_trie);
+    sidbeam_constraint_info info = SIDBEAM_CONSTRAINT_INFO_INIT;
+    CHECK_OK(sidbeam_constraint_get_info(constraint, &info, &err));
+    CHECK_INT(info.rules, i > 0);
+    CHECK_INT(info.allowed_sids, allowed_sids[i]);
+    CHECK_INT(info.allowed_items, allowed_items[i]);
     sidbeam_constraint_release(constraint);
   }
-  sidbeam_runtime_release(runtime);
   let_go(catalog, taken);
 }
 
@@ -169,6 +197,7 @@ int main(void) {
       TEST(a_version_has_no_bytes),
       TEST(what_was_added_is_no_range),
       TEST(only_tries_follow),
+      TEST(a_constraint_says_what_is_live),
   };
   return RUN_TESTS(tests);
 }

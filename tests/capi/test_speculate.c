@@ -1,8 +1,8 @@
 /* Speculation: a round by hand, and what is refused. That its beams are plain search's, and that relaxed draws follow
  * their laws, is tested in tests/speculation. SPDX-License-Identifier: Apache-2.0 */
-#include "fixtures.h"
+#include "catalog_rig.h"
 
-/* A target of two beams and a draft of three, over the same constraint. */
+/* A target of two beams and a draft of three, over the same constraint, of the first of two versions. */
 static struct {
   sidbeam_runtime* runtime;
   sidbeam_constraint *constraint, *other;
@@ -40,10 +40,22 @@ static sidbeam_status create(sidbeam_session* target, sidbeam_session* draft, in
   return status;
 }
 
+static void make_constraints(void) {
+  sidbeam_index *base = make_index(&small, ALL_KINDS), *second = NULL;
+  sidbeam_catalog* catalog = NULL;
+  CHECK_OK(sidbeam_catalog_create(base, NULL, NULL, &catalog, &err));
+  CHECK_INT(publish_pair(catalog, "333", 40), 2);
+  CHECK_OK(sidbeam_catalog_snapshot(catalog, 2, &second, &err));
+  w.constraint = constrain(base);
+  w.other = constrain(second);
+  sidbeam_index_release(base);
+  sidbeam_index_release(second);
+  sidbeam_catalog_close(catalog);
+}
+
 static void begin_world(int32_t slots) {
   w.runtime = make_runtime();
-  w.constraint = make_constraint(&small, ALL_KINDS);
-  w.other = make_constraint(&small, SIDBEAM_KIND_TRIE);
+  make_constraints();
   w.target = session_of(2, slots, SIDBEAM_MODE_SEARCH);
   w.draft = session_of(3, slots, SIDBEAM_MODE_SEARCH);
   CHECK_OK(create(w.target, w.draft, 2));

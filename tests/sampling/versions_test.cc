@@ -1,4 +1,4 @@
-// Versions of live catalogues: each draw, stochastic beam and result of DISC is what it is in an index of the items alone.
+// Versions of live catalogues: draws, stochastic beams and results of DISC are those of an index of the items alone.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 /* Draft decoders: what they are refused, with what is wrong, and that what is refused harms nothing. (Their results are
  * compared with the oracle's in tests/unit/runner_draft.cc.) SPDX-License-Identifier: Apache-2.0 */
+#include "catalog_rig.h"
 #include "tiny_head.h"
 
 static sidbeam_runtime* runtime;
@@ -178,6 +179,48 @@ static void indexes_that_the_head_is_not_for_are_refused(void) {
   end();
 }
 
+/* A head finds what was added since it was trained; what is not searched by trie takes no version. */
+static void versions_are_taken_by_trie_alone(void) {
+  begin();
+  sidbeam_catalog* catalog = NULL;
+  sidbeam_index* newest = NULL;
+  CHECK_OK(sidbeam_catalog_create(catalogue_index, NULL, NULL, &catalog, &err));
+  CHECK_INT(publish_pair(catalog, "333", 40), 2);
+  CHECK_OK(sidbeam_catalog_snapshot(catalog, 0, &newest, &err));
+  sidbeam_catalog_close(catalog);
+  sidbeam_constraint* constraint = constrain(newest);
+  sidbeam_draft_config config = draft_config(head, newest);
+  config.beams = 8;
+  sidbeam_draft_decoder* decoder = make_draft_decoder(runtime, &config);
+  const sidbeam_draft_result found = draft(decoder, 1);
+  int added = 0;
+  CHECK_INT(found.live[0], 6);
+  for (int m = 0; m < found.live[0]; ++m) added += found.ordinals[m] == 5;
+  CHECK_INT(added, 1);
+  sidbeam_draft_decoder_destroy(decoder);
+  for (int32_t verification = SIDBEAM_DRAFT_VERIFY_HASH; verification <= SIDBEAM_DRAFT_VERIFY_NONE; ++verification) {
+    const char* follows = verification == SIDBEAM_DRAFT_VERIFY_HASH ? "which follows them, not hash_final"
+                                                                    : "which follows them, not none";
+    config.verification = verification;
+    config.index = newest;
+    decoder_refuses(config, SIDBEAM_UNSUPPORTED, follows);
+    config.index = catalogue_index;
+    decoder = make_draft_decoder(runtime, &config);
+    const sidbeam_rows hidden = tiny_hidden(1);
+    sidbeam_draft_args args = SIDBEAM_DRAFT_ARGS_INIT;
+    sidbeam_draft_result result = SIDBEAM_DRAFT_RESULT_INIT;
+    args.hidden = &hidden;
+    args.constraints = &constraint;
+    CHECK_FAILS(sidbeam_draft_decoder_run(decoder, &args, &result, &err), SIDBEAM_UNSUPPORTED,
+                "constraints[0] has items that were added to its base, expected strategy trie", follows);
+    CHECK_INT(draft(decoder, 1).errors[0], 0);
+    sidbeam_draft_decoder_destroy(decoder);
+  }
+  sidbeam_constraint_release(constraint);
+  sidbeam_index_release(newest);
+  end();
+}
+
 static void run_refuses(sidbeam_draft_decoder* decoder, const sidbeam_draft_args* args, sidbeam_status status,
                         const char* what) {
   sidbeam_draft_result result = SIDBEAM_DRAFT_RESULT_INIT;
@@ -336,6 +379,7 @@ int main(void) {
       TEST(the_halves_of_a_run_find_what_a_run_finds),
       TEST(configs_that_are_not_offered_are_refused),
       TEST(indexes_that_the_head_is_not_for_are_refused),
+      TEST(versions_are_taken_by_trie_alone),
       TEST(hidden_states_of_another_shape_are_refused_and_harm_nothing),
       TEST(constraints_of_another_codebook_are_refused_and_harm_nothing),
       TEST(where_head_or_constraint_name_no_codebook_nothing_is_compared),

@@ -1,6 +1,7 @@
 /* Keys and values that the host computed, in front of a request's tokens: what is copied, what is borrowed, and which
  * are refused. That they stand for the tokens they were computed from is tested in tests/unit.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "catalog_rig.h"
 #include "runner_rig.h"
 
 enum { LENGTH = 3, ROW = TINY_KV_HEADS * TINY_HEAD_DIM };
@@ -21,13 +22,17 @@ static sidbeam_shared_kv make_kv(void) {
   return kv;
 }
 
-static outcome run_after(const sidbeam_shared_kv* kv) {
+/* under NULL: the runner's constraint. */
+static outcome run_under(const sidbeam_shared_kv* kv, sidbeam_constraint* under) {
   outcome got;
   sidbeam_request request = ask(&got);
   request.shared_kv = kv;
+  request.constraint = under;
   CHECK_OK(sidbeam_runner_run(runner, &request, &err));
   return got;
 }
+
+static outcome run_after(const sidbeam_shared_kv* kv) { return run_under(kv, NULL); }
 
 static void it_changes_what_comes_back(void) {
   const sidbeam_runner_config config = settings();
@@ -36,6 +41,34 @@ static void it_changes_what_comes_back(void) {
   const outcome with = run_after(&kv), without = run_once();
   CHECK_INT(with.live, BEAMS);
   CHECK(memcmp(with.scores, without.scores, sizeof with.scores) != 0);
+}
+
+/* A prompt that was read once has nothing of a catalogue in it. */
+static void it_serves_every_version_of_a_catalogue(void) {
+  static const int32_t codes[] = {4, 4, 4}, sids[] = {0, 1, 2, 0, 1, 3, 0, 3, 0, 3, 0, 0, 3, 3, 3};
+  const catalogue newest = {3, 0, SIDBEAM_ID_I64, codes, sids, NULL, NULL, NULL, NULL, 5};
+  const sidbeam_runner_config config = settings();
+  const sidbeam_shared_kv kv = make_kv();
+  sidbeam_catalog* catalog = make_catalog(NULL);
+  make_runner(&config);
+  for (int turn = 0; turn < 3; ++turn) { /* what is new, what is old, what is new again */
+    sidbeam_constraint* alone = make_constraint(turn == 1 ? &small : &newest, SIDBEAM_KIND_TRIE);
+    if (turn == 0) {
+      CHECK_OK(remove_item(catalog, 13, &err));
+      CHECK_INT(publish_pair(catalog, "333", 40), 2);
+    }
+    sidbeam_index* index = NULL;
+    CHECK_OK(sidbeam_catalog_snapshot(catalog, turn == 1 ? 1 : 2, &index, &err));
+    sidbeam_constraint* version = constrain(index);
+    const outcome found = run_under(&kv, version), expected = run_under(&kv, alone);
+    CHECK_INT(found.live, BEAMS);
+    CHECK_I32(found.sids, expected.sids, BEAMS * LEVELS);
+    CHECK_F32(found.scores, expected.scores, BEAMS);
+    sidbeam_constraint_release(version);
+    sidbeam_constraint_release(alone);
+    sidbeam_index_release(index);
+  }
+  sidbeam_catalog_close(catalog);
 }
 
 /* The request waits behind another while its struct is overwritten. */
@@ -119,8 +152,11 @@ static void a_t5_encodes_no_token_beside_it(void) {
 
 int main(void) {
   static const test_case tests[] = {
-      TEST(it_changes_what_comes_back),         TEST(the_struct_is_copied_when_the_request_is_taken),
-      TEST(one_that_makes_no_sense_is_refused), TEST(positions_must_fit_behind_it),
+      TEST(it_changes_what_comes_back),
+      TEST(it_serves_every_version_of_a_catalogue),
+      TEST(the_struct_is_copied_when_the_request_is_taken),
+      TEST(one_that_makes_no_sense_is_refused),
+      TEST(positions_must_fit_behind_it),
       TEST(a_t5_encodes_no_token_beside_it),
   };
   after_test = clean_up;
