@@ -50,6 +50,7 @@ static void it_serves_every_version_of_a_catalogue(void) {
   const sidbeam_runner_config config = settings();
   const sidbeam_shared_kv kv = make_kv();
   sidbeam_catalog* catalog = make_catalog(NULL);
+  outcome last = {0};
   make_runner(&config);
   for (int turn = 0; turn < 3; ++turn) { /* what is new, what is old, what is new again */
     sidbeam_constraint* alone = make_constraint(turn == 1 ? &small : &newest, SIDBEAM_KIND_TRIE);
@@ -64,6 +65,8 @@ static void it_serves_every_version_of_a_catalogue(void) {
     CHECK_INT(found.live, BEAMS);
     CHECK_I32(found.sids, expected.sids, BEAMS * LEVELS);
     CHECK_F32(found.scores, expected.scores, BEAMS);
+    CHECK(memcmp(found.sids, last.sids, sizeof last.sids) != 0);
+    last = found;
     sidbeam_constraint_release(version);
     sidbeam_constraint_release(alone);
     sidbeam_index_release(index);
