@@ -39,9 +39,17 @@ static int may_wait(const char* name) {
 static int is_counted(const char* name) {
   static const char* const of_folders[] = {"pwritev", "fdatasync", "ftruncate", "unlink", "unlinkat", NULL};
   static const char* const changes[] = {"fsync", "linkat", "renameat", "mkdir", "openat", "pwrite", "fallocate", NULL};
+  static const char* const need_room[] = {"pwritev", "pwrite", "fallocate", "linkat", "mkdir", "openat", NULL};
   if (faults.kind == FAULT_FULL) return strcmp(name, "pwritev") == 0;
+  if (faults.kind == FAULT_NO_ROOM) return is_one_of(name, need_room);
   if (is_one_of(name, of_folders)) return faults.which != CALLS_OF_FILES;
   return faults.which != CALLS_THAT_CHANGE || is_one_of(name, changes);
+}
+
+/* Whether the disk fills up in the midst of this call. */
+static int is_partial(const char* name, long long call) {
+  const int fills_up = faults.kind == FAULT_FULL || faults.kind == FAULT_NO_ROOM;
+  return fills_up && strcmp(name, "pwritev") == 0 && call == faults.at;
 }
 
 /* Whether this call fails: before its work or, with kind AFTER, after it. */
@@ -50,7 +58,11 @@ static int fails(const char* name) {
   const long long call = faults.calls++;
   const int kind = faults.kind;
   if (faults.at < 0 || call < faults.at || kind == FAULT_SHORT || kind == FAULT_END || kind == FAULT_CUT) return 0;
-  if (kind == FAULT_FULL) return 0; /* see pwritev */
+  if (kind == FAULT_FULL || is_partial(name, call)) return 0; /* see pwritev */
+  if (kind == FAULT_NO_ROOM) {
+    faults.failed = name;
+    return 1;
+  }
   if (faults.kind == FAULT_INTERRUPT ? (call - faults.at) % 2 != 0 : call != faults.at) return 0;
   if (faults.kind == FAULT_KILL) raise(SIGKILL);
   faults.failed = name;
@@ -152,15 +164,16 @@ REPLACED ssize_t pwritev(int fd, const struct iovec* pieces, int count, off_t of
   static ssize_t (*real)(int, const struct iovec*, int, off_t);
   REAL(pwritev);
   const long long call = faults.calls;
-  const int failing = fails("pwritev"), full = faults.watching && faults.kind == FAULT_FULL && faults.at >= 0;
+  const int partial = faults.watching && is_partial("pwritev", call), failing = fails("pwritev");
+  const int full = faults.watching && faults.kind == FAULT_FULL && faults.at >= 0;
   if ((failing && faults.kind != FAULT_AFTER) || (full && call == faults.at + 1)) {
     faults.failed = "pwritev";
     errno = faults.error;
     return -1;
   }
   struct iovec first = pieces[0];
-  if (full && call == faults.at) first.iov_len = (first.iov_len + 1) / 2;
-  if ((full && call == faults.at) || first.iov_len != allowed(first.iov_len, 0)) {
+  if (partial) first.iov_len = (first.iov_len + 1) / 2;
+  if (partial || first.iov_len != allowed(first.iov_len, 0)) {
     first.iov_len = allowed(first.iov_len, 0);
     return real(fd, &first, 1, offset);
   }

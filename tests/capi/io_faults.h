@@ -14,7 +14,8 @@ enum {
   FAULT_KILL = 4,      /* the process is killed at call `at` */
   FAULT_END = 5,       /* from call `at` on, reads say that the file has ended */
   FAULT_CUT = 6,       /* the file that call `at` reads or maps is empty from then on */
-  FAULT_FULL = 7       /* only pwritev is counted; `at` takes half of its first piece, and the next one fails */
+  FAULT_FULL = 7,      /* only pwritev is counted; `at` takes half of its first piece, and the next one fails */
+  FAULT_NO_ROOM = 8    /* only calls that need room are counted; from `at` on they fail, a pwritev at half of it */
 };
 
 /* Which calls are counted, and may fail. */

@@ -78,6 +78,54 @@ static void run_with_fault(history* all) {
   check_that_it_goes_on(all);
 }
 
+/* What was published can be had, and nothing more can be published. */
+static void check_while_full(history* of, int64_t version) {
+  if (of->catalog == NULL) return; /* it could not be made, or opened */
+  const int64_t newest = info_of(of->catalog).version;
+  CHECK(newest == version - 1 || newest == version);
+  check_versions(of, newest);
+  if (newest == version) return;
+  CHECK_INT(watched_step(of, version), SIDBEAM_IO_ERROR);
+  CHECK(strstr(err.message, "No space left on device") != NULL);
+}
+
+/* From a call on the disk is full; there is room again once that has been seen. */
+static void run_with_full_disk(history* all) {
+  remove_folder(all->folder);
+  faults.calls = 0;
+  for (int64_t version = 1; version <= HISTORY_VERSIONS; ++version) {
+    if (watched_step(all, version) != SIDBEAM_OK) {
+      const sidbeam_error first = err;
+      CHECK(strstr(first.message, "No space left on device") != NULL);
+      check_while_full(all, version);
+      faults.at = -1;
+      err = first;
+      recover(all, version);
+    }
+    CHECK_TEXT(content(all->catalog, 0), all->contents[version]);
+  }
+  close_history(all);
+  CHECK_OK(open_history(all, &err));
+  check_versions(all, HISTORY_VERSIONS);
+  check_that_it_goes_on(all);
+}
+
+static void a_disk_that_stays_full_loses_nothing(void) {
+  history all;
+  begin_history(&all, fresh_folder("faults"));
+  failures = ended = 0;
+  faults.kind = FAULT_NO_ROOM;
+  faults.error = ENOSPC;
+  faults.which = CALLS_THAT_CHANGE;
+  long long at = -1;
+  do {
+    faults.at = ++at;
+    run_with_full_disk(&all);
+  } while (faults.calls > at);
+  CHECK(failures > 50);
+  end_history(&all);
+}
+
 static void fail_everywhere(int kind, int error, int which) {
   history all;
   begin_history(&all, fresh_folder("faults"));
@@ -145,8 +193,11 @@ static void short_and_interrupted_calls_go_on(void) {
 
 int main(void) {
   static const test_case tests[] = {
-      TEST(a_call_that_fails_loses_nothing),   TEST(a_call_that_worked_and_says_that_it_failed_loses_nothing),
-      TEST(a_full_disk_loses_nothing),         TEST(what_no_sync_followed_is_written_again),
+      TEST(a_call_that_fails_loses_nothing),
+      TEST(a_call_that_worked_and_says_that_it_failed_loses_nothing),
+      TEST(a_full_disk_loses_nothing),
+      TEST(a_disk_that_stays_full_loses_nothing),
+      TEST(what_no_sync_followed_is_written_again),
       TEST(short_and_interrupted_calls_go_on),
   };
   return RUN_TESTS(tests);
