@@ -207,13 +207,15 @@ static sidbeam_pairs pairs_of(const int32_t* codes, const int64_t* numbers, int6
 }
 
 static void pairs_that_do_not_fit_change_nothing(void) {
-  static const int32_t codes[6] = {3, 3, 3, 1, 4, 0}, short_ones[2] = {3, 2};
+  static const int32_t codes[6] = {3, 3, 3, 1, 4, 0}, negative[6] = {3, 3, -1}, short_ones[2] = {3, 2};
   static const int64_t numbers[2] = {40, 41}, offsets[3] = {0, 1, 2};
   const int bad = SIDBEAM_INVALID_ARGUMENT;
   sidbeam_catalog* catalog = make_catalog(NULL);
   sidbeam_pairs pairs = pairs_of(codes, numbers, 2);
   (void)publish_pair(catalog, "111", 39);
   CHECK_FAILS(sidbeam_catalog_add(catalog, &pairs, &err), bad, "level 1: code 4, expected 0 to 3");
+  pairs.codes = negative;
+  CHECK_FAILS(sidbeam_catalog_add(catalog, &pairs, &err), bad, "level 2: code -1, expected 0 to 3");
   pairs.count = -1;
   CHECK_FAILS(sidbeam_catalog_add(catalog, &pairs, &err), bad, "count is -1, expected 0 or more");
   pairs = pairs_of(NULL, numbers, 2);
@@ -315,8 +317,10 @@ static void removals_are_by_id(void) {
   list.names = "x";
   CHECK_FAILS(sidbeam_catalog_remove(catalog, &list, NULL, &err), bad, "its ids are integers");
   list = ids(LIST(10));
-  list.count = (int64_t)1 << 60;
-  CHECK_FAILS(sidbeam_catalog_remove(catalog, &list, NULL, &err), SIDBEAM_OUT_OF_MEMORY, "out of memory");
+  for (int bits = 40; bits <= 60; bits += 20) {
+    list.count = (int64_t)1 << bits;
+    CHECK_FAILS(sidbeam_catalog_remove(catalog, &list, NULL, &err), SIDBEAM_OUT_OF_MEMORY, "out of memory");
+  }
   list = ids(LIST(10, 99, 10));
   CHECK_OK(sidbeam_catalog_remove(catalog, &list, &unknown, &err));
   CHECK_INT(unknown, 1);
