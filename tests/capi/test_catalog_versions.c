@@ -134,6 +134,73 @@ static void what_was_added_is_no_range(void) {
   let_go(catalog, taken);
 }
 
+static void check_rows(sidbeam_filter* filter, sidbeam_index* index, uint64_t expected) {
+  const uint64_t* bits = NULL;
+  int64_t words = 0;
+  sidbeam_filter* on = NULL;
+  CHECK_OK(sidbeam_filter_on(filter, index, &on, &err));
+  CHECK_OK(sidbeam_filter_rows(on, &bits, &words, &err));
+  CHECK_INT(words, 1);
+  CHECK_INT(bits[0], expected);
+  sidbeam_filter_release(on);
+}
+
+/* A question is asked of what came since, a set of rows has none of it; both lack nothing where something has gone, and
+ * neither goes to a base that is another. */
+static void filters_go_on_to_other_versions(void) {
+  sidbeam_index *base = priced_index(), *added = NULL, *compacted = NULL;
+  sidbeam_catalog* catalog = NULL;
+  sidbeam_filter *asked = NULL, *refused = NULL;
+  CHECK_OK(sidbeam_catalog_create(base, NULL, NULL, &catalog, &err));
+  CHECK_INT(publish_pair(catalog, "333", 40), 2); /* row 6, of no price */
+  CHECK_OK(sidbeam_catalog_snapshot(catalog, 2, &added, &err));
+  CHECK_OK(sidbeam_filter_parse(base, "not price<3", 11, &asked, &err));
+  const sidbeam_item_list two = ids(LIST(10, 12)), one = ids(LIST(40));
+  sidbeam_filter *listed = make_filter(base, two), *newer = make_filter(added, one);
+  const uint64_t* bits = NULL;
+  int64_t words = 0;
+  CHECK_OK(sidbeam_filter_rows(asked, &bits, &words, &err));
+  check_rows(asked, base, bits[0]);
+  check_rows(asked, added, bits[0] | 1 << 6);
+  CHECK_OK(sidbeam_filter_rows(listed, &bits, &words, &err));
+  check_rows(listed, added, bits[0]);
+  check_rows(newer, added, 1 << 6);
+  check_rows(newer, base, 0);
+  CHECK_OK(sidbeam_catalog_compact(catalog, NULL, NULL, &err));
+  CHECK_OK(sidbeam_catalog_snapshot(catalog, 3, &compacted, &err));
+  CHECK_FAILS(sidbeam_filter_on(listed, compacted, &refused, &err), SIDBEAM_INVALID_ARGUMENT,
+              "the filter is a set of items of an index on another base, expected one on the same");
+  CHECK(refused == NULL);
+  CHECK_OK(sidbeam_filter_on(asked, compacted, &refused, &err));
+  sidbeam_filter_release(refused);
+  sidbeam_filter_release(asked);
+  sidbeam_filter_release(listed);
+  sidbeam_filter_release(newer);
+  sidbeam_index_release(base);
+  sidbeam_index_release(added);
+  sidbeam_index_release(compacted);
+  sidbeam_catalog_close(catalog);
+}
+
+/* A constraint's filter is of the version that it names. */
+static void a_filter_of_another_version_is_refused(void) {
+  sidbeam_index* taken[VERSIONS];
+  sidbeam_catalog* catalog = came_and_went(taken);
+  const sidbeam_item_list one = ids(LIST(10));
+  sidbeam_filter* filter = make_filter(taken[1], one);
+  sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  sidbeam_constraint* constraint = NULL;
+  config.filter = filter;
+  config.index = taken[2];
+  CHECK_FAILS(sidbeam_constraint_create(&config, &constraint, &err), SIDBEAM_INVALID_ARGUMENT,
+              "config.filter is of another index, expected one of config.index");
+  config.index = taken[1];
+  CHECK_OK(sidbeam_constraint_create(&config, &constraint, &err));
+  sidbeam_constraint_release(constraint);
+  sidbeam_filter_release(filter);
+  let_go(catalog, taken);
+}
+
 /* What is not searched by trie takes a version of which nothing came and nothing went, and no other: neither a session
  * nor its slots. */
 static void only_tries_follow(void) {
@@ -196,6 +263,8 @@ int main(void) {
       TEST(values_of_attributes_show_in_their_digest),
       TEST(a_version_has_no_bytes),
       TEST(what_was_added_is_no_range),
+      TEST(filters_go_on_to_other_versions),
+      TEST(a_filter_of_another_version_is_refused),
       TEST(only_tries_follow),
       TEST(a_constraint_says_what_is_live),
   };
