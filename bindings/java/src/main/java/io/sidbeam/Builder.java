@@ -152,9 +152,9 @@ public final class Builder extends NativeObject {
    * @param priorities [count] or null
    */
   public void addNamed(int[] codes, int[] lengths, List<String> names, long[] priorities) {
-    Text.Joined joined = Text.join(names, "names");
-    addNamedPairs(codes, lengths, rows(Buffers.given(codes, "codes").length), joined.bytes(), joined.offsets(),
-        priorities);
+    int count = Math.toIntExact(rows(Buffers.given(codes, "codes").length));
+    Text.Joined joined = Text.join(names, "names").ofPairs(count);
+    addNamedPairs(codes, lengths, count, joined.bytes(), joined.offsets(), priorities);
   }
 
   /**

@@ -23,7 +23,7 @@ final class Messages {
   /** Words in quotation marks and paths stay, and names of environment variables. */
   private static final Pattern C_WORDS = Pattern.compile("(?<![^ ,(])(?:NULL\\b|SIDBEAM_("
       + String.join("|", FAMILIES.keySet()) + ")_([A-Z0-9_]+|\\*)|SIDBEAM_DEVICE_(CPU|CUDA)"
-      + "|sidbeam_([a-z]+)_([a-z]+)\\(\\)|SIDBEAM_(BROADCAST)\\b)");
+      + "|sidbeam_([a-z]+)_([a-z]+)\\(\\)|SIDBEAM_(BROADCAST)\\b|(id_(?:bytes|offsets))\\b)");
 
   private Messages() {}
 
@@ -46,6 +46,9 @@ final class Messages {
     }
     if (found.group(3) != null) {
       return found.group(3);
+    }
+    if (found.group(7) != null) { // of Builder.addNamed
+      return found.group(7).equals("id_bytes") ? "nameBytes" : "offsets";
     }
     return found.group(6) != null ? found.group(6) : "null";
   }

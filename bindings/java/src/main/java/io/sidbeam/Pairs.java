@@ -133,11 +133,8 @@ public final class Pairs {
       throw SidbeamException.invalid("codes has " + elements + " elements, expected a multiple of the " + levels
           + " levels");
     }
-    int count = elements / levels;
-    if (names.offsets() != null && names.offsets().length != count + 1) {
-      throw SidbeamException.invalid("names has " + (names.offsets().length - 1) + " elements, expected " + count);
-    }
-    return count;
+    names.ofPairs(elements / levels);
+    return elements / levels;
   }
 
   /** The values of attributes for one call, in C's memory. */

@@ -31,7 +31,15 @@ final class Text {
   }
 
   /** Texts one after the other: text i is bytes[offsets[i] .. offsets[i + 1]). */
-  record Joined(byte[] bytes, long[] offsets) {}
+  record Joined(byte[] bytes, long[] offsets) {
+    /** The names of so many pairs. */
+    Joined ofPairs(int count) {
+      if (offsets != null && offsets.length != count + 1) {
+        throw SidbeamException.invalid("names has " + (offsets.length - 1) + " elements, expected " + count);
+      }
+      return this;
+    }
+  }
 
   static Joined join(List<String> texts, String name) {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();

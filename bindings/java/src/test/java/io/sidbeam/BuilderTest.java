@@ -88,12 +88,16 @@ class BuilderTest {
     try (Builder builder = new Builder(new BuilderConfig(4).idType(IdType.STRING))) {
       var bytes = Buffers.bytes(4).put(0, "abcd".getBytes(StandardCharsets.UTF_8));
       var codes = Buffers.ints(new int[] {0, 1});
-      refused(Status.INVALID_ARGUMENT, "id_bytes has 4 elements, expected at least 5",
+      refused(Status.INVALID_ARGUMENT, "nameBytes has 4 elements, expected at least 5",
           () -> builder.addNamed(codes, null, bytes, Buffers.longs(new long[] {0, 2, 5}), null));
-      refused(Status.INVALID_ARGUMENT, "id_offsets[2] is 4, expected at least the entry before",
+      refused(Status.INVALID_ARGUMENT, "offsets[2] is 4, expected at least the entry before",
           () -> builder.addNamed(codes, null, bytes, Buffers.longs(new long[] {0, 1 << 20, 4}), null));
-      refused(Status.INVALID_ARGUMENT, "id_offsets has 2 elements, expected at least 3",
+      refused(Status.INVALID_ARGUMENT, "offsets has 2 elements, expected at least 3",
           () -> builder.addNamed(codes, null, bytes, Buffers.longs(new long[] {0, 2}), null));
+      for (List<String> names : List.of(List.of("a"), List.of("a", "b", "c"))) {
+        refused(Status.INVALID_ARGUMENT, "names has " + names.size() + " elements, expected 2",
+            () -> builder.addNamed(new int[] {0, 1}, null, names, null));
+      }
       builder.addNamed(codes, null, bytes, Buffers.longs(new long[] {0, 1, 4}), null);
       try (Index index = builder.finish()) {
         assertEquals(List.of("a", "bcd"), index.itemNames(0, 1));
