@@ -20,6 +20,7 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -185,8 +186,11 @@ class CatalogFolderTest {
   @Test
   void othersPublishAndCloseWhileOneCompacts() throws Exception {
     ExecutorService pool = Executors.newSingleThreadExecutor();
+    CountDownLatch began = new CountDownLatch(1);
     try (Catalog catalog = slow()) {
-      Future<Long> compacting = pool.submit(() -> catalog.compact(new CompactConfig().bytesPerSecond(RATE)));
+      CompactConfig config = new CompactConfig().bytesPerSecond(RATE).progress((p, done, all) -> began.countDown());
+      Future<Long> compacting = pool.submit(() -> catalog.compact(config));
+      began.await();
       for (long id = 1; id <= 5; id++) {
         catalog.remove(ItemList.ofIds(id));
         catalog.publish();
