@@ -228,17 +228,6 @@ Catalogue load_catalogue(const ImportOptions& o, const BuildOptions& build, Prog
 
 namespace {
 
-// The families of the tokens of a base that was built of such.
-std::vector<std::string> families_of(const sidbeam_index* index, const sidbeam_index_info& info) {
-  std::vector<std::string> families;
-  for (int64_t i = 0; i < info.metadata_count; ++i) {
-    const char *key = nullptr, *value = nullptr;
-    call(sidbeam_index_get_metadata, index, i, &key, &value);
-    if (std::string(key) == "sidbeam.families") families = json_texts(value);
-  }
-  return families;
-}
-
 // Says what the catalogue knows of its items, where the options leave it open.
 ImportOptions completed(ImportOptions o, const sidbeam_index* index, const sidbeam_index_info& info) {
   o.levels = info.levels;
@@ -272,13 +261,6 @@ int64_t add_to_catalog(const ImportOptions& o, sidbeam_catalog* catalog, Progres
   const Import import = open_import(completed(o, newest.get(), base), progress);
   sidbeam_import_info info = SIDBEAM_IMPORT_INFO_INIT;
   call(sidbeam_import_get_info, import.get(), &info);
-  const std::vector<std::string> families(info.families, info.families + info.levels);
-  const std::vector<std::string> expected = families_of(newest.get(), base);
-  const bool tokens = std::any_of(families.begin(), families.end(), [](const auto& family) { return family != "*"; });
-  if (tokens && !expected.empty() && families != expected) {
-    throw Failure("'" + o.input + "': families " + Json(families).text() + ", expected " + Json(expected).text() +
-                  ", as in the catalogue (--token-pattern says what the file has)");
-  }
   call_cancellable(sidbeam_import_add_to_catalog, import.get(), catalog);
   return info.rows;
 }

@@ -22,19 +22,6 @@ void each_json_line(const std::string& path,
   }
 }
 
-std::vector<std::string> json_texts(const std::string& list) {
-  simdjson::dom::parser parser;
-  simdjson::dom::array values;
-  std::vector<std::string> texts;
-  if (parser.parse(list).get(values)) return texts;
-  for (const simdjson::dom::element each : values) {
-    std::string_view text;
-    if (each.get(text)) return {};
-    texts.emplace_back(text);
-  }
-  return texts;
-}
-
 std::string json_item(const std::string& place, simdjson::dom::element value) {
   std::string_view name;
   if (value.is_int64() || value.is_uint64()) return simdjson::minify(value);

@@ -7,15 +7,12 @@
 
 #include <functional>
 #include <string>
-#include <vector>
 
 namespace cli {
 
 // Takes the lines that are not blank, each with its place, "'requests.jsonl':7", in the way errors name it.
 void each_json_line(const std::string& path,
                     const std::function<void(const std::string& place, simdjson::dom::element line)>& take);
-// The texts of a JSON list; none where it is no such list.
-std::vector<std::string> json_texts(const std::string& list);
 // The id of an item, as text.
 std::string json_item(const std::string& place, simdjson::dom::element value);
 

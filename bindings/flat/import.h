@@ -22,14 +22,81 @@ static inline void fl_destroy_import(void* object) { fl_import_api->import_destr
  * build can: by flat_cancel and flat_get_progress. */
 static inline flat_handle* flat_import_create(void) { return fl_box(FLAT_IMPORT, NULL, fl_destroy_import); }
 
-/* Arguments as the fields of sidbeam_import_config; texts may be NULL. token_base -1: numbers are codes. */
+#ifndef SWIG
+/* What a config says as a live catalogue has it; owned. */
+typedef struct {
+  sidbeam_index* newest; /* whose codes the config refers to */
+  char* attributes;
+} fl_catalog_form;
+#endif
+
+static inline void fl_drop_form(fl_catalog_form* form) {
+  if (form->newest != NULL) sidbeam_index_release(form->newest);
+  free(form->attributes);
+}
+
+/* The type of an attribute as an import config has it, ":f32"; "" where the index has no such attribute. */
+static inline const char* fl_type_suffix(const sidbeam_index* index, const char* name) {
+  static const char* const types[] = {"", ":i64", ":f32", ":bool", ":string", ":strings"};
+  sidbeam_attribute_info info = SIDBEAM_ATTRIBUTE_INFO_INIT;
+  int64_t number = -1;
+  if (sidbeam_index_find_attribute(index, name, &number, NULL) != SIDBEAM_OK || number < 0 ||
+      sidbeam_index_get_attribute(index, number, &info, NULL) != SIDBEAM_OK || info.type < 1 || info.type > 5)
+    return "";
+  return types[info.type];
+}
+
+/* "price,region:string" with the types that the index has of those that are given none; to be freed. */
+static inline char* fl_typed_attributes(const sidbeam_index* index, const char* attributes) {
+  const size_t length = strlen(attributes);
+  char* typed = (char*)calloc(length + 1, 2 * sizeof(":strings")); /* a name takes a byte or more, its type so many */
+  char* name = (char*)calloc(length + 1, 1);
+  const char* begin = attributes;
+  if (typed == NULL || name == NULL) abort();
+  while (1) {
+    const size_t size = strcspn(begin, ",");
+    memcpy(name, begin, size);
+    name[size] = '\0';
+    strcat(typed, name);
+    if (strchr(name, ':') == NULL) strcat(typed, fl_type_suffix(index, name));
+    if (begin[size] == '\0') break;
+    strcat(typed, ",");
+    begin += size + 1;
+  }
+  free(name);
+  return typed;
+}
+
+/* Makes a config that of a file for a catalogue; 1: done. */
+static inline int fl_take_form(flat_handle* catalog, sidbeam_import_config* config, fl_catalog_form* form,
+                               sidbeam_error* err) {
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  void* object = fl_share(catalog, FLAT_CATALOG, err);
+  if (object == NULL) return 0;
+  if (sidbeam_catalog_snapshot((sidbeam_catalog*)object, 0, &form->newest, err) == SIDBEAM_OK &&
+      sidbeam_index_get_info(form->newest, &info, err) == SIDBEAM_OK) {
+    config->levels = config->codes_count = info.levels;
+    config->codes = info.codes;
+    config->variable_length = info.variable_length;
+    config->text_ids = info.id_type == SIDBEAM_ID_STRING;
+    if (config->attributes != NULL)
+      config->attributes = form->attributes = fl_typed_attributes(form->newest, config->attributes);
+  }
+  fl_drop_user(catalog);
+  return err->code == 0;
+}
+
+/* Arguments as the fields of sidbeam_import_config; texts may be NULL. token_base -1: numbers are codes. catalog: NULL,
+ * or the live catalogue that the file is for: levels, codes, lengths and the type of ids are then its own, and so are
+ * the types of attributes that are given none. */
 static inline void flat_import_open(flat_handle* import, const char* path, int32_t levels, flat_in_i32 codes,
                                     int32_t variable_length, const char* format, const char* ids,
                                     const char* item_column, const char* sid_columns, const char* priority_column,
                                     const char* token_pattern, int64_t token_base, int32_t quotes, int32_t text_ids,
-                                    const char* attributes, sidbeam_error* err) {
+                                    const char* attributes, flat_handle* catalog, sidbeam_error* err) {
   sidbeam_import_config config = SIDBEAM_IMPORT_CONFIG_INIT;
   sidbeam_import* opened = NULL;
+  fl_catalog_form form = {NULL, NULL};
   fl_clear(err);
   if (!fl_load_import(err) || (fl_share(import, FLAT_IMPORT, err) == NULL && err->code != 0)) return;
   if (atomic_exchange(&import->busy, 1) != 0) {
@@ -56,9 +123,11 @@ static inline void flat_import_open(flat_handle* import, const char* path, int32
   config.progress_context = import;
   if (atomic_load(&import->object) != NULL) {
     fl_fail(err, SIDBEAM_BAD_STATE, "import is open already");
-  } else if (fl_import_api->import_open(path, &config, &opened, err) == SIDBEAM_OK) {
+  } else if ((catalog == NULL || fl_take_form(catalog, &config, &form, err)) &&
+             fl_import_api->import_open(path, &config, &opened, err) == SIDBEAM_OK) {
     atomic_store(&import->object, opened);
   }
+  fl_drop_form(&form);
   fl_leave(import);
 }
 
@@ -165,6 +234,20 @@ static inline void flat_import_add_to(flat_handle* import, flat_handle* builder,
     if (fl_import_fits((sidbeam_import*)from, builder, err))
       (void)!fl_import_api->import_add_to((sidbeam_import*)from, (sidbeam_builder*)to, err);
     fl_leave(builder);
+  }
+  fl_leave(import);
+}
+
+/* All rows of the file to a live catalogue, for its next publish. */
+static inline void flat_import_add_to_catalog(flat_handle* import, flat_handle* catalog, sidbeam_error* err) {
+  void *from, *to;
+  fl_clear(err);
+  from = fl_enter_import(import, err);
+  if (from == NULL) return;
+  to = fl_share(catalog, FLAT_CATALOG, err);
+  if (to != NULL) {
+    (void)!fl_import_api->import_add_to_catalog((sidbeam_import*)from, (sidbeam_catalog*)to, err);
+    fl_drop_user(catalog);
   }
   fl_leave(import);
 }

@@ -58,7 +58,7 @@ type ImportInfo struct {
 // and .npz, told by their content. Of build, Codes, VariableLength and IDType are the file's. The families of its
 // tokens are in the index's metadata. Errors: those of Builder.AddFile and Builder.Finish.
 func IndexFromFile(ctx context.Context, path string, config ImportConfig, build BuilderConfig) (*Index, error) {
-	file, err := openImport(ctx, path, config, false)
+	file, err := openImport(ctx, path, config, false, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func IndexFromFile(ctx context.Context, path string, config ImportConfig, build 
 // some of the pairs may have been added, and the builder is to be closed.
 func (b *Builder) AddFile(ctx context.Context, path string, config ImportConfig) (*ImportInfo, error) {
 	config.Levels, config.Codes, config.VariableLength = b.levels, b.codes, b.variable
-	file, err := openImport(ctx, path, config, b.idType == IDString)
+	file, err := openImport(ctx, path, config, b.idType == IDString, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -97,10 +97,36 @@ func (b *Builder) AddFile(ctx context.Context, path string, config ImportConfig)
 	return file.info()
 }
 
+// AddFile adds all pairs of a catalogue file, to be published, and says what was seen in it. Codes, lengths and the
+// type of ids are the catalogue's, and so are the types of attributes; where its base was built of tokens, the file's
+// must be of the same families. Where no record has a priority, pairs that are live keep theirs. Errors:
+// InvalidArgument (config), Corrupt (a row that is no catalogue's, or not this one's: file, line, item, what was
+// expected), BadState (a catalogue that follows), Unsupported (Parquet and its like, or no libsidbeam_import.so.1),
+// IOError, Cancelled, OutOfMemory; then some of the pairs may have been added: see Discard.
+func (c *Catalog) AddFile(ctx context.Context, path string, config ImportConfig) (*ImportInfo, error) {
+	if c.handle == nil {
+		return nil, invalid("catalogue is null, expected one that was made")
+	}
+	file, err := openImport(ctx, path, config, false, c)
+	if err != nil {
+		return nil, err
+	}
+	defer file.handle.close()
+	err = file.cancellable(ctx, func(f *failure) {
+		native.Flat_import_add_to_catalog(file.handle.raw(), c.handle.raw(), f.bytes())
+	})
+	runtime.KeepAlive(c)
+	if err != nil {
+		return nil, err
+	}
+	return file.info()
+}
+
 // importFile is a file that has been surveyed.
 type importFile struct{ handle *handle }
 
-func openImport(ctx context.Context, path string, c ImportConfig, textIDs bool) (*importFile, error) {
+// openImport surveys a file, whose form is that of a live catalogue where it is for one.
+func openImport(ctx context.Context, path string, c ImportConfig, textIDs bool, live *Catalog) (*importFile, error) {
 	if err := firstError(checkABI(), cText("path", path), cText("Format", c.Format), cText("IDs", c.IDs),
 		cText("ItemColumn", c.ItemColumn), cText("SIDColumns", c.SIDColumns), cText("PriorityColumn", c.PriorityColumn),
 		cText("TokenPattern", c.TokenPattern), cText("Attributes", c.Attributes)); err != nil {
@@ -113,12 +139,18 @@ func openImport(ctx context.Context, path string, c ImportConfig, textIDs bool) 
 			return nil, invalid("TokenBase is %d, expected a token id", base)
 		}
 	}
+	var catalog uintptr
+	if live != nil {
+		catalog = live.handle.raw()
+	}
 	file := &importFile{handle: newHandle(native.Flat_import_create())}
-	if err := file.cancellable(ctx, func(f *failure) {
+	err := file.cancellable(ctx, func(f *failure) {
 		native.Flat_import_open(file.handle.raw(), path, saturate(c.Levels), c.Codes, flag(c.VariableLength), c.Format,
 			c.IDs, c.ItemColumn, c.SIDColumns, c.PriorityColumn, c.TokenPattern, base, int(c.Quotes), flag(textIDs),
-			c.Attributes, f.bytes())
-	}); err != nil {
+			c.Attributes, catalog, f.bytes())
+	})
+	runtime.KeepAlive(live)
+	if err != nil {
 		file.handle.close()
 		return nil, err
 	}

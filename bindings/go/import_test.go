@@ -144,6 +144,57 @@ func TestAddFile(t *testing.T) {
 	}
 }
 
+func TestAddFileToALiveCatalogue(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new.jsonl")
+	write := func(lines string) { noError(t, os.WriteFile(path, []byte(lines), 0o600)) }
+	write(`{"id": 7, "sid": [1, 2], "weight": 2}` + "\n" + `{"id": 8, "sid": [3]}` + "\n")
+	builder, err := sidbeam.NewBuilder(sidbeam.BuilderConfig{Codes: []int32{4, 4}, VariableLength: true,
+		IDType: sidbeam.IDString})
+	noError(t, err)
+	defer builder.Close()
+	noError(t, builder.DeclareAttribute("weight", sidbeam.AttributeFloat32))
+	noError(t, builder.Add(sidbeam.Pairs{Codes: []int32{0, 0}, Names: []string{"a"}}))
+	base, err := builder.Finish(context.Background())
+	noError(t, err)
+	catalog, err := sidbeam.NewCatalog(base, "", sidbeam.CatalogConfig{})
+	noError(t, err)
+	info, err := catalog.AddFile(context.Background(), path, sidbeam.ImportConfig{Attributes: "weight"})
+	noError(t, err)
+	if info.Rows != 2 || info.IDType != sidbeam.IDString {
+		t.Errorf("got %+v", info)
+	}
+	_, err = catalog.Publish()
+	noError(t, err)
+	_, err = catalog.Compact(context.Background(), sidbeam.CompactConfig{})
+	noError(t, err)
+	index, err := catalog.Snapshot(0)
+	noError(t, err)
+	if got := pairs(t, index); strings.Join(got, ";") != "7: 1 2;8: 3;a: 0 0" {
+		t.Errorf("got %q", got)
+	}
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := catalog.AddFile(cancelled, path, sidbeam.ImportConfig{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, expected the context's error", err)
+	}
+	refused := func(what string, c *sidbeam.Catalog, config sidbeam.ImportConfig) {
+		t.Helper()
+		if _, err := c.AddFile(context.Background(), path, config); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("got %v, expected %q", err, what)
+		}
+	}
+	refused("attributes: 'weight' is of the type i64, expected f32, as the catalogue has", catalog,
+		sidbeam.ImportConfig{Attributes: "weight:i64"})
+	write(`{"id": 7, "sid": [1, 4]}`)
+	refused("code 4 at level 1, expected 0..3", catalog, sidbeam.ImportConfig{})
+	refused("catalogue is null", &sidbeam.Catalog{}, sidbeam.ImportConfig{})
+	if info, err := catalog.Info(); err != nil || info.Changes != 0 {
+		t.Errorf("got %+v %v", info, err)
+	}
+	noError(t, catalog.Close())
+	refused("catalogue is closed", catalog, sidbeam.ImportConfig{})
+}
+
 func TestImportIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -122,15 +122,11 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-void set_metadata(sidbeam_builder* builder, const Shape& shape) {
+void set_metadata(sidbeam_builder* builder, const Shape& shape, const std::vector<std::string>& families) {
   const auto set = [&](const char* key, const std::string& value) {
     call(sidbeam_builder_set_metadata, builder, key, value.c_str());
   };
-  const bool tokens =
-      std::any_of(shape.families.begin(), shape.families.end(), [](const Family& f) { return !f.plain(); });
-  std::vector<std::string> families;
-  for (const Family& family : shape.families) families.push_back(family.text());
-  if (tokens) set("sidbeam.families", json_list(families));
+  if (!families.empty()) set(kFamiliesKey, json_list(families));
   if (!shape.begin.empty()) set("sidbeam.begin_tokens", json_list(shape.begin));
   if (!shape.end.empty()) set("sidbeam.end_tokens", json_list(shape.end));
   if (shape.token_base) set("sidbeam.token_base", std::to_string(*shape.token_base));
@@ -162,16 +158,19 @@ void Catalogue::add_to(sidbeam_builder* builder) const {
   for (const AttributeSpec& spec : survey_.shape.attributes)
     call(sidbeam_builder_declare_attribute, builder, spec.name.c_str(), spec.type);
   each([builder](const sidbeam_pairs& pairs) { add_pairs(builder, pairs); });
-  set_metadata(builder, survey_.shape);
+  set_metadata(builder, survey_.shape, has_tokens() ? families_ : std::vector<std::string>());
+}
+
+bool Catalogue::has_tokens() const {
+  const std::vector<Family>& families = survey_.shape.families;
+  return std::any_of(families.begin(), families.end(), [](const Family& f) { return !f.plain(); });
 }
 
 std::string Catalogue::summary() const {
   const Shape& shape = survey_.shape;
   const auto counted = [](size_t count, const char* what) { return std::string(what) + (count == 1 ? " " : "s "); };
   std::string text = std::to_string(shape.levels) + (shape.levels == 1 ? " level, " : " levels, ");
-  const bool tokens =
-      std::any_of(shape.families.begin(), shape.families.end(), [](const Family& f) { return !f.plain(); });
-  if (tokens) text += (families_.size() == 1 ? "family " : "families ") + joined(families_) + ", ";
+  if (has_tokens()) text += (families_.size() == 1 ? "family " : "families ") + joined(families_) + ", ";
   text += with_commas(survey_.rows) + (survey_.rows == 1 ? " item" : " items");
   if (!shape.begin.empty()) text += ", " + counted(shape.begin.size(), "begin token") + joined(shape.begin);
   if (!shape.end.empty()) text += ", " + counted(shape.end.size(), "end token") + joined(shape.end);

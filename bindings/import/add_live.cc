@@ -1,8 +1,10 @@
 // Rows into a live catalogue, in batches.
 // SPDX-License-Identifier: Apache-2.0
 #include <sidbeam/catalog.h>
+#include <simdjson.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "call.h"
 #include "catalogue.h"
@@ -38,6 +40,49 @@ void check(const Survey& survey, IdForm form, const sidbeam_index_info& info, co
                   of_catalogue);
 }
 
+// The texts of a JSON list; none where it is no such list.
+std::vector<std::string> texts_of(const char* list) {
+  simdjson::dom::parser parser;
+  simdjson::dom::array values;
+  std::vector<std::string> texts;
+  if (parser.parse(list, std::strlen(list)).get(values)) return texts;
+  for (const simdjson::dom::element each : values) {
+    std::string_view text;
+    if (each.get(text)) return {};
+    texts.emplace_back(text);
+  }
+  return texts;
+}
+
+// Codes of other families are other SIDs. Those of the base are in its metadata, where it was built of tokens.
+void check_families(const std::vector<std::string>& families, const sidbeam_index* index, int64_t entries,
+                    const Options& options) {
+  for (int64_t i = 0; i < entries; ++i) {
+    const char *key = nullptr, *value = nullptr;
+    call(sidbeam_index_get_metadata, index, i, &key, &value);
+    if (std::string(key) != kFamiliesKey) continue;
+    const std::vector<std::string> expected = texts_of(value);
+    if (!expected.empty() && families != expected) {
+      throw Failure("'" + options.input + "': families " + json_list(families) + ", expected " + json_list(expected) +
+                    ", as the catalogue has (" + options.named("token_pattern") + " says what the file has)");
+    }
+  }
+}
+
+void check_attributes(const std::vector<AttributeSpec>& given, const sidbeam_index* index, const Options& options) {
+  for (const AttributeSpec& spec : given) {
+    const std::string place = options.named("attributes") + ": '" + spec.name + "' ";
+    int64_t number = -1;
+    call(sidbeam_index_find_attribute, index, spec.name.c_str(), &number);
+    if (number < 0) throw UsageError(place + "is no attribute of the catalogue");
+    sidbeam_attribute_info info = SIDBEAM_ATTRIBUTE_INFO_INIT;
+    call(sidbeam_index_get_attribute, index, number, &info);
+    if (info.type != spec.type)
+      throw UsageError(place + "is of the type " + attribute_type_name(spec.type) + ", expected " +
+                       attribute_type_name(info.type) + ", as the catalogue has");
+  }
+}
+
 }  // namespace
 
 void Catalogue::add_to(sidbeam_catalog* catalog) const {
@@ -45,6 +90,8 @@ void Catalogue::add_to(sidbeam_catalog* catalog) const {
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
   call(sidbeam_index_get_info, version.get(), &info);
   check(survey_, open_source(files_, survey_.shape)->id_form(), info, options_);
+  check_attributes(survey_.shape.attributes, version.get(), options_);
+  if (has_tokens()) check_families(families_, version.get(), info.metadata_count, options_);
   each([&](const sidbeam_pairs& given) {
     sidbeam_pairs pairs = given;
     if (!survey_.priorities) pairs.priorities = nullptr;  // pairs that are live keep theirs

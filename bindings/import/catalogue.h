@@ -22,6 +22,8 @@ struct Survey {
   bool priorities = false;  // some records have one
 };
 
+inline constexpr const char* kFamiliesKey = "sidbeam.families";  // of an index's metadata
+
 // An open file that has been surveyed. Not to be moved: its parts refer to each other.
 class Catalogue {
  public:
@@ -44,6 +46,8 @@ class Catalogue {
  private:
   // All rows, some at a time, with the attributes.
   void each(const std::function<void(const sidbeam_pairs&)>& take) const;
+  // Rather than plain numbers.
+  bool has_tokens() const;
 
   Options options_;
   CatalogueFiles files_;

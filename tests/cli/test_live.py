@@ -114,7 +114,7 @@ class Changes(Live):
         more = self.write("more.json", json.dumps({"3": ["<a_1>", "<b_1>"]}))
         self.assertEqual(self.json("catalog", "add", self.live, more)["items"], 3)
         other = self.write("other.json", json.dumps({"4": ["<c_1>", "<b_1>"]}))
-        self.fails('families ["<c_*>","<b_*>"], expected ["<a_*>","<b_*>"]', "catalog", "add", self.live, other)
+        self.fails('families ["<c_*>", "<b_*>"], expected ["<a_*>", "<b_*>"]', "catalog", "add", self.live, other)
 
     def test_names_and_variable_length(self):
         self.x = self.index("--variable-length", "--codes", 4, "--levels", 3,

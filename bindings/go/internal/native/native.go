@@ -112,69 +112,69 @@ typedef _goslice_ swig_type_82;
 typedef _goslice_ swig_type_83;
 typedef _goslice_ swig_type_84;
 typedef _goslice_ swig_type_85;
-typedef long long swig_type_86;
-typedef _goslice_ swig_type_87;
+typedef _goslice_ swig_type_86;
+typedef long long swig_type_87;
 typedef _goslice_ swig_type_88;
-typedef _gostring_ swig_type_89;
-typedef _goslice_ swig_type_90;
+typedef _goslice_ swig_type_89;
+typedef _gostring_ swig_type_90;
 typedef _goslice_ swig_type_91;
-typedef long long swig_type_92;
-typedef _goslice_ swig_type_93;
-typedef _gostring_ swig_type_94;
-typedef _goslice_ swig_type_95;
+typedef _goslice_ swig_type_92;
+typedef long long swig_type_93;
+typedef _goslice_ swig_type_94;
+typedef _gostring_ swig_type_95;
 typedef _goslice_ swig_type_96;
 typedef _goslice_ swig_type_97;
 typedef _goslice_ swig_type_98;
 typedef _goslice_ swig_type_99;
 typedef _goslice_ swig_type_100;
 typedef _goslice_ swig_type_101;
-typedef _gostring_ swig_type_102;
-typedef _goslice_ swig_type_103;
-typedef long long swig_type_104;
-typedef _goslice_ swig_type_105;
+typedef _goslice_ swig_type_102;
+typedef _gostring_ swig_type_103;
+typedef _goslice_ swig_type_104;
+typedef long long swig_type_105;
 typedef _goslice_ swig_type_106;
-typedef long long swig_type_107;
-typedef _goslice_ swig_type_108;
+typedef _goslice_ swig_type_107;
+typedef long long swig_type_108;
 typedef _goslice_ swig_type_109;
 typedef _goslice_ swig_type_110;
 typedef _goslice_ swig_type_111;
-typedef long long swig_type_112;
-typedef _goslice_ swig_type_113;
+typedef _goslice_ swig_type_112;
+typedef long long swig_type_113;
 typedef _goslice_ swig_type_114;
 typedef _goslice_ swig_type_115;
 typedef _goslice_ swig_type_116;
-typedef long long swig_type_117;
-typedef _goslice_ swig_type_118;
+typedef _goslice_ swig_type_117;
+typedef long long swig_type_118;
 typedef _goslice_ swig_type_119;
 typedef _goslice_ swig_type_120;
 typedef _goslice_ swig_type_121;
 typedef _goslice_ swig_type_122;
 typedef _goslice_ swig_type_123;
 typedef _goslice_ swig_type_124;
-typedef long long swig_type_125;
-typedef _goslice_ swig_type_126;
+typedef _goslice_ swig_type_125;
+typedef long long swig_type_126;
 typedef _goslice_ swig_type_127;
 typedef _goslice_ swig_type_128;
 typedef _goslice_ swig_type_129;
 typedef _goslice_ swig_type_130;
 typedef _goslice_ swig_type_131;
-typedef long long swig_type_132;
-typedef _goslice_ swig_type_133;
+typedef _goslice_ swig_type_132;
+typedef long long swig_type_133;
 typedef _goslice_ swig_type_134;
 typedef _goslice_ swig_type_135;
 typedef _goslice_ swig_type_136;
-typedef long long swig_type_137;
+typedef _goslice_ swig_type_137;
 typedef long long swig_type_138;
 typedef long long swig_type_139;
-typedef _goslice_ swig_type_140;
+typedef long long swig_type_140;
 typedef _goslice_ swig_type_141;
 typedef _goslice_ swig_type_142;
 typedef _goslice_ swig_type_143;
-typedef _gostring_ swig_type_144;
-typedef _goslice_ swig_type_145;
-typedef _gostring_ swig_type_146;
-typedef long long swig_type_147;
-typedef _goslice_ swig_type_148;
+typedef _goslice_ swig_type_144;
+typedef _gostring_ swig_type_145;
+typedef _goslice_ swig_type_146;
+typedef _gostring_ swig_type_147;
+typedef long long swig_type_148;
 typedef _goslice_ swig_type_149;
 typedef _goslice_ swig_type_150;
 typedef _goslice_ swig_type_151;
@@ -184,9 +184,9 @@ typedef _goslice_ swig_type_154;
 typedef _goslice_ swig_type_155;
 typedef _goslice_ swig_type_156;
 typedef _goslice_ swig_type_157;
-typedef _gostring_ swig_type_158;
-typedef long long swig_type_159;
-typedef _goslice_ swig_type_160;
+typedef _goslice_ swig_type_158;
+typedef _gostring_ swig_type_159;
+typedef long long swig_type_160;
 typedef _goslice_ swig_type_161;
 typedef _goslice_ swig_type_162;
 typedef _goslice_ swig_type_163;
@@ -195,48 +195,48 @@ typedef _goslice_ swig_type_165;
 typedef _goslice_ swig_type_166;
 typedef _goslice_ swig_type_167;
 typedef _goslice_ swig_type_168;
-typedef long long swig_type_169;
-typedef _goslice_ swig_type_170;
-typedef long long swig_type_171;
+typedef _goslice_ swig_type_169;
+typedef long long swig_type_170;
+typedef _goslice_ swig_type_171;
 typedef long long swig_type_172;
-typedef _goslice_ swig_type_173;
+typedef long long swig_type_173;
 typedef _goslice_ swig_type_174;
 typedef _goslice_ swig_type_175;
 typedef _goslice_ swig_type_176;
-typedef long long swig_type_177;
+typedef _goslice_ swig_type_177;
 typedef long long swig_type_178;
 typedef long long swig_type_179;
-typedef _goslice_ swig_type_180;
+typedef long long swig_type_180;
 typedef _goslice_ swig_type_181;
 typedef _goslice_ swig_type_182;
-typedef long long swig_type_183;
+typedef _goslice_ swig_type_183;
 typedef long long swig_type_184;
 typedef long long swig_type_185;
-typedef _goslice_ swig_type_186;
+typedef long long swig_type_186;
 typedef _goslice_ swig_type_187;
 typedef _goslice_ swig_type_188;
-typedef long long swig_type_189;
+typedef _goslice_ swig_type_189;
 typedef long long swig_type_190;
 typedef long long swig_type_191;
-typedef _goslice_ swig_type_192;
+typedef long long swig_type_192;
 typedef _goslice_ swig_type_193;
 typedef _goslice_ swig_type_194;
 typedef _goslice_ swig_type_195;
-typedef long long swig_type_196;
+typedef _goslice_ swig_type_196;
 typedef long long swig_type_197;
 typedef long long swig_type_198;
 typedef long long swig_type_199;
-typedef _goslice_ swig_type_200;
+typedef long long swig_type_200;
 typedef _goslice_ swig_type_201;
 typedef _goslice_ swig_type_202;
 typedef _goslice_ swig_type_203;
 typedef _goslice_ swig_type_204;
-typedef long long swig_type_205;
-typedef _goslice_ swig_type_206;
+typedef _goslice_ swig_type_205;
+typedef long long swig_type_206;
 typedef _goslice_ swig_type_207;
 typedef _goslice_ swig_type_208;
-typedef long long swig_type_209;
-typedef _goslice_ swig_type_210;
+typedef _goslice_ swig_type_209;
+typedef long long swig_type_210;
 typedef _goslice_ swig_type_211;
 typedef _goslice_ swig_type_212;
 typedef _goslice_ swig_type_213;
@@ -246,18 +246,18 @@ typedef _goslice_ swig_type_216;
 typedef _goslice_ swig_type_217;
 typedef _goslice_ swig_type_218;
 typedef _goslice_ swig_type_219;
-typedef long long swig_type_220;
-typedef _goslice_ swig_type_221;
-typedef _gostring_ swig_type_222;
-typedef _goslice_ swig_type_223;
+typedef _goslice_ swig_type_220;
+typedef long long swig_type_221;
+typedef _goslice_ swig_type_222;
+typedef _gostring_ swig_type_223;
 typedef _goslice_ swig_type_224;
 typedef _goslice_ swig_type_225;
 typedef _goslice_ swig_type_226;
 typedef _goslice_ swig_type_227;
 typedef _goslice_ swig_type_228;
 typedef _goslice_ swig_type_229;
-typedef long long swig_type_230;
-typedef _goslice_ swig_type_231;
+typedef _goslice_ swig_type_230;
+typedef long long swig_type_231;
 typedef _goslice_ swig_type_232;
 typedef _goslice_ swig_type_233;
 typedef _goslice_ swig_type_234;
@@ -270,61 +270,61 @@ typedef _goslice_ swig_type_240;
 typedef _goslice_ swig_type_241;
 typedef _goslice_ swig_type_242;
 typedef _goslice_ swig_type_243;
-typedef long long swig_type_244;
-typedef _goslice_ swig_type_245;
+typedef _goslice_ swig_type_244;
+typedef long long swig_type_245;
 typedef _goslice_ swig_type_246;
-typedef _gostring_ swig_type_247;
-typedef long long swig_type_248;
+typedef _goslice_ swig_type_247;
+typedef _gostring_ swig_type_248;
 typedef long long swig_type_249;
 typedef long long swig_type_250;
-typedef _goslice_ swig_type_251;
-typedef _gostring_ swig_type_252;
-typedef long long swig_type_253;
+typedef long long swig_type_251;
+typedef _goslice_ swig_type_252;
+typedef _gostring_ swig_type_253;
 typedef long long swig_type_254;
 typedef long long swig_type_255;
-typedef _goslice_ swig_type_256;
+typedef long long swig_type_256;
 typedef _goslice_ swig_type_257;
 typedef _goslice_ swig_type_258;
-typedef long long swig_type_259;
-typedef _goslice_ swig_type_260;
+typedef _goslice_ swig_type_259;
+typedef long long swig_type_260;
 typedef _goslice_ swig_type_261;
 typedef _goslice_ swig_type_262;
 typedef _goslice_ swig_type_263;
 typedef _goslice_ swig_type_264;
-typedef long long swig_type_265;
+typedef _goslice_ swig_type_265;
 typedef long long swig_type_266;
-typedef _goslice_ swig_type_267;
+typedef long long swig_type_267;
 typedef _goslice_ swig_type_268;
 typedef _goslice_ swig_type_269;
 typedef _goslice_ swig_type_270;
 typedef _goslice_ swig_type_271;
 typedef _goslice_ swig_type_272;
 typedef _goslice_ swig_type_273;
-typedef long long swig_type_274;
-typedef _goslice_ swig_type_275;
+typedef _goslice_ swig_type_274;
+typedef long long swig_type_275;
 typedef _goslice_ swig_type_276;
 typedef _goslice_ swig_type_277;
 typedef _goslice_ swig_type_278;
 typedef _goslice_ swig_type_279;
-typedef long long swig_type_280;
-typedef _goslice_ swig_type_281;
-typedef long long swig_type_282;
+typedef _goslice_ swig_type_280;
+typedef long long swig_type_281;
+typedef _goslice_ swig_type_282;
 typedef long long swig_type_283;
-typedef _goslice_ swig_type_284;
-typedef long long swig_type_285;
+typedef long long swig_type_284;
+typedef _goslice_ swig_type_285;
 typedef long long swig_type_286;
-typedef _goslice_ swig_type_287;
-typedef long long swig_type_288;
+typedef long long swig_type_287;
+typedef _goslice_ swig_type_288;
 typedef long long swig_type_289;
 typedef long long swig_type_290;
-typedef _goslice_ swig_type_291;
+typedef long long swig_type_291;
 typedef _goslice_ swig_type_292;
-typedef long long swig_type_293;
-typedef _goslice_ swig_type_294;
+typedef _goslice_ swig_type_293;
+typedef long long swig_type_294;
 typedef _goslice_ swig_type_295;
 typedef _goslice_ swig_type_296;
-typedef long long swig_type_297;
-typedef _goslice_ swig_type_298;
+typedef _goslice_ swig_type_297;
+typedef long long swig_type_298;
 typedef _goslice_ swig_type_299;
 typedef _goslice_ swig_type_300;
 typedef _goslice_ swig_type_301;
@@ -342,22 +342,22 @@ typedef _goslice_ swig_type_312;
 typedef _goslice_ swig_type_313;
 typedef _goslice_ swig_type_314;
 typedef _goslice_ swig_type_315;
-typedef long long swig_type_316;
+typedef _goslice_ swig_type_316;
 typedef long long swig_type_317;
-typedef _gostring_ swig_type_318;
-typedef long long swig_type_319;
-typedef _goslice_ swig_type_320;
+typedef long long swig_type_318;
+typedef _gostring_ swig_type_319;
+typedef long long swig_type_320;
 typedef _goslice_ swig_type_321;
 typedef _goslice_ swig_type_322;
 typedef _goslice_ swig_type_323;
 typedef _goslice_ swig_type_324;
-typedef long long swig_type_325;
-typedef _goslice_ swig_type_326;
+typedef _goslice_ swig_type_325;
+typedef long long swig_type_326;
 typedef _goslice_ swig_type_327;
 typedef _goslice_ swig_type_328;
-typedef long long swig_type_329;
+typedef _goslice_ swig_type_329;
 typedef long long swig_type_330;
-typedef _goslice_ swig_type_331;
+typedef long long swig_type_331;
 typedef _goslice_ swig_type_332;
 typedef _goslice_ swig_type_333;
 typedef _goslice_ swig_type_334;
@@ -371,147 +371,147 @@ typedef _goslice_ swig_type_341;
 typedef _goslice_ swig_type_342;
 typedef _goslice_ swig_type_343;
 typedef _goslice_ swig_type_344;
-typedef long long swig_type_345;
-typedef _goslice_ swig_type_346;
+typedef _goslice_ swig_type_345;
+typedef long long swig_type_346;
 typedef _goslice_ swig_type_347;
 typedef _goslice_ swig_type_348;
-typedef long long swig_type_349;
+typedef _goslice_ swig_type_349;
 typedef long long swig_type_350;
-typedef _goslice_ swig_type_351;
-typedef long long swig_type_352;
-typedef _goslice_ swig_type_353;
+typedef long long swig_type_351;
+typedef _goslice_ swig_type_352;
+typedef long long swig_type_353;
 typedef _goslice_ swig_type_354;
 typedef _goslice_ swig_type_355;
 typedef _goslice_ swig_type_356;
-typedef long long swig_type_357;
+typedef _goslice_ swig_type_357;
 typedef long long swig_type_358;
-typedef _goslice_ swig_type_359;
+typedef long long swig_type_359;
 typedef _goslice_ swig_type_360;
-typedef long long swig_type_361;
-typedef _goslice_ swig_type_362;
+typedef _goslice_ swig_type_361;
+typedef long long swig_type_362;
 typedef _goslice_ swig_type_363;
 typedef _goslice_ swig_type_364;
 typedef _goslice_ swig_type_365;
-typedef long long swig_type_366;
-typedef _goslice_ swig_type_367;
+typedef _goslice_ swig_type_366;
+typedef long long swig_type_367;
 typedef _goslice_ swig_type_368;
-typedef long long swig_type_369;
-typedef _goslice_ swig_type_370;
+typedef _goslice_ swig_type_369;
+typedef long long swig_type_370;
 typedef _goslice_ swig_type_371;
 typedef _goslice_ swig_type_372;
-typedef long long swig_type_373;
-typedef _goslice_ swig_type_374;
+typedef _goslice_ swig_type_373;
+typedef long long swig_type_374;
 typedef _goslice_ swig_type_375;
 typedef _goslice_ swig_type_376;
 typedef _goslice_ swig_type_377;
 typedef _goslice_ swig_type_378;
 typedef _goslice_ swig_type_379;
-typedef long long swig_type_380;
+typedef _goslice_ swig_type_380;
 typedef long long swig_type_381;
 typedef long long swig_type_382;
 typedef long long swig_type_383;
 typedef long long swig_type_384;
 typedef long long swig_type_385;
-typedef _goslice_ swig_type_386;
+typedef long long swig_type_386;
 typedef _goslice_ swig_type_387;
 typedef _goslice_ swig_type_388;
 typedef _goslice_ swig_type_389;
-typedef long long swig_type_390;
-typedef _goslice_ swig_type_391;
-typedef long long swig_type_392;
-typedef _goslice_ swig_type_393;
-typedef long long swig_type_394;
-typedef _goslice_ swig_type_395;
+typedef _goslice_ swig_type_390;
+typedef long long swig_type_391;
+typedef _goslice_ swig_type_392;
+typedef long long swig_type_393;
+typedef _goslice_ swig_type_394;
+typedef long long swig_type_395;
 typedef _goslice_ swig_type_396;
 typedef _goslice_ swig_type_397;
 typedef _goslice_ swig_type_398;
 typedef _goslice_ swig_type_399;
 typedef _goslice_ swig_type_400;
-typedef long long swig_type_401;
-typedef _goslice_ swig_type_402;
+typedef _goslice_ swig_type_401;
+typedef long long swig_type_402;
 typedef _goslice_ swig_type_403;
-typedef long long swig_type_404;
+typedef _goslice_ swig_type_404;
 typedef long long swig_type_405;
 typedef long long swig_type_406;
-typedef _gostring_ swig_type_407;
-typedef long long swig_type_408;
-typedef _goslice_ swig_type_409;
+typedef long long swig_type_407;
+typedef _gostring_ swig_type_408;
+typedef long long swig_type_409;
 typedef _goslice_ swig_type_410;
 typedef _goslice_ swig_type_411;
 typedef _goslice_ swig_type_412;
 typedef _goslice_ swig_type_413;
 typedef _goslice_ swig_type_414;
 typedef _goslice_ swig_type_415;
-typedef long long swig_type_416;
-typedef _goslice_ swig_type_417;
+typedef _goslice_ swig_type_416;
+typedef long long swig_type_417;
 typedef _goslice_ swig_type_418;
-typedef long long swig_type_419;
+typedef _goslice_ swig_type_419;
 typedef long long swig_type_420;
-typedef _goslice_ swig_type_421;
+typedef long long swig_type_421;
 typedef _goslice_ swig_type_422;
 typedef _goslice_ swig_type_423;
-typedef long long swig_type_424;
-typedef _goslice_ swig_type_425;
+typedef _goslice_ swig_type_424;
+typedef long long swig_type_425;
 typedef _goslice_ swig_type_426;
 typedef _goslice_ swig_type_427;
 typedef _goslice_ swig_type_428;
 typedef _goslice_ swig_type_429;
 typedef _goslice_ swig_type_430;
 typedef _goslice_ swig_type_431;
-typedef long long swig_type_432;
-typedef _goslice_ swig_type_433;
+typedef _goslice_ swig_type_432;
+typedef long long swig_type_433;
 typedef _goslice_ swig_type_434;
 typedef _goslice_ swig_type_435;
-typedef long long swig_type_436;
-typedef _goslice_ swig_type_437;
-typedef long long swig_type_438;
-typedef _goslice_ swig_type_439;
-typedef long long swig_type_440;
-typedef _goslice_ swig_type_441;
+typedef _goslice_ swig_type_436;
+typedef long long swig_type_437;
+typedef _goslice_ swig_type_438;
+typedef long long swig_type_439;
+typedef _goslice_ swig_type_440;
+typedef long long swig_type_441;
 typedef _goslice_ swig_type_442;
 typedef _goslice_ swig_type_443;
 typedef _goslice_ swig_type_444;
 typedef _goslice_ swig_type_445;
-typedef long long swig_type_446;
-typedef _goslice_ swig_type_447;
-typedef long long swig_type_448;
-typedef _goslice_ swig_type_449;
+typedef _goslice_ swig_type_446;
+typedef long long swig_type_447;
+typedef _goslice_ swig_type_448;
+typedef long long swig_type_449;
 typedef _goslice_ swig_type_450;
 typedef _goslice_ swig_type_451;
 typedef _goslice_ swig_type_452;
-typedef long long swig_type_453;
+typedef _goslice_ swig_type_453;
 typedef long long swig_type_454;
 typedef long long swig_type_455;
 typedef long long swig_type_456;
 typedef long long swig_type_457;
-typedef _goslice_ swig_type_458;
+typedef long long swig_type_458;
 typedef _goslice_ swig_type_459;
 typedef _goslice_ swig_type_460;
-typedef long long swig_type_461;
+typedef _goslice_ swig_type_461;
 typedef long long swig_type_462;
-typedef _goslice_ swig_type_463;
-typedef long long swig_type_464;
-typedef _goslice_ swig_type_465;
+typedef long long swig_type_463;
+typedef _goslice_ swig_type_464;
+typedef long long swig_type_465;
 typedef _goslice_ swig_type_466;
 typedef _goslice_ swig_type_467;
 typedef _goslice_ swig_type_468;
-typedef long long swig_type_469;
+typedef _goslice_ swig_type_469;
 typedef long long swig_type_470;
 typedef long long swig_type_471;
 typedef long long swig_type_472;
-typedef _goslice_ swig_type_473;
+typedef long long swig_type_473;
 typedef _goslice_ swig_type_474;
 typedef _goslice_ swig_type_475;
-typedef long long swig_type_476;
-typedef _goslice_ swig_type_477;
+typedef _goslice_ swig_type_476;
+typedef long long swig_type_477;
 typedef _goslice_ swig_type_478;
 typedef _goslice_ swig_type_479;
 typedef _goslice_ swig_type_480;
-typedef long long swig_type_481;
+typedef _goslice_ swig_type_481;
 typedef long long swig_type_482;
 typedef long long swig_type_483;
 typedef long long swig_type_484;
-typedef _goslice_ swig_type_485;
+typedef long long swig_type_485;
 typedef _goslice_ swig_type_486;
 typedef _goslice_ swig_type_487;
 typedef _goslice_ swig_type_488;
@@ -521,16 +521,16 @@ typedef _goslice_ swig_type_491;
 typedef _goslice_ swig_type_492;
 typedef _goslice_ swig_type_493;
 typedef _goslice_ swig_type_494;
-typedef long long swig_type_495;
-typedef _goslice_ swig_type_496;
-typedef long long swig_type_497;
+typedef _goslice_ swig_type_495;
+typedef long long swig_type_496;
+typedef _goslice_ swig_type_497;
 typedef long long swig_type_498;
-typedef _goslice_ swig_type_499;
-typedef long long swig_type_500;
-typedef _goslice_ swig_type_501;
+typedef long long swig_type_499;
+typedef _goslice_ swig_type_500;
+typedef long long swig_type_501;
 typedef _goslice_ swig_type_502;
-typedef long long swig_type_503;
-typedef _goslice_ swig_type_504;
+typedef _goslice_ swig_type_503;
+typedef long long swig_type_504;
 typedef _goslice_ swig_type_505;
 typedef _goslice_ swig_type_506;
 typedef _goslice_ swig_type_507;
@@ -545,16 +545,16 @@ typedef _goslice_ swig_type_515;
 typedef _goslice_ swig_type_516;
 typedef _goslice_ swig_type_517;
 typedef _goslice_ swig_type_518;
-typedef long long swig_type_519;
-typedef _goslice_ swig_type_520;
-typedef long long swig_type_521;
-typedef _goslice_ swig_type_522;
+typedef _goslice_ swig_type_519;
+typedef long long swig_type_520;
+typedef _goslice_ swig_type_521;
+typedef long long swig_type_522;
 typedef _goslice_ swig_type_523;
 typedef _goslice_ swig_type_524;
 typedef _goslice_ swig_type_525;
-typedef _gostring_ swig_type_526;
+typedef _goslice_ swig_type_526;
 typedef _gostring_ swig_type_527;
-typedef _goslice_ swig_type_528;
+typedef _gostring_ swig_type_528;
 typedef _goslice_ swig_type_529;
 typedef _goslice_ swig_type_530;
 typedef _goslice_ swig_type_531;
@@ -562,58 +562,58 @@ typedef _goslice_ swig_type_532;
 typedef _goslice_ swig_type_533;
 typedef _goslice_ swig_type_534;
 typedef _goslice_ swig_type_535;
-typedef long long swig_type_536;
-typedef _goslice_ swig_type_537;
+typedef _goslice_ swig_type_536;
+typedef long long swig_type_537;
 typedef _goslice_ swig_type_538;
 typedef _goslice_ swig_type_539;
 typedef _goslice_ swig_type_540;
-typedef long long swig_type_541;
-typedef _goslice_ swig_type_542;
+typedef _goslice_ swig_type_541;
+typedef long long swig_type_542;
 typedef _goslice_ swig_type_543;
-typedef long long swig_type_544;
+typedef _goslice_ swig_type_544;
 typedef long long swig_type_545;
 typedef long long swig_type_546;
-typedef _goslice_ swig_type_547;
+typedef long long swig_type_547;
 typedef _goslice_ swig_type_548;
-typedef long long swig_type_549;
+typedef _goslice_ swig_type_549;
 typedef long long swig_type_550;
-typedef _goslice_ swig_type_551;
+typedef long long swig_type_551;
 typedef _goslice_ swig_type_552;
-typedef long long swig_type_553;
+typedef _goslice_ swig_type_553;
 typedef long long swig_type_554;
 typedef long long swig_type_555;
-typedef _goslice_ swig_type_556;
-typedef long long swig_type_557;
-typedef _goslice_ swig_type_558;
-typedef long long swig_type_559;
-typedef _goslice_ swig_type_560;
+typedef long long swig_type_556;
+typedef _goslice_ swig_type_557;
+typedef long long swig_type_558;
+typedef _goslice_ swig_type_559;
+typedef long long swig_type_560;
 typedef _goslice_ swig_type_561;
 typedef _goslice_ swig_type_562;
 typedef _goslice_ swig_type_563;
-typedef _gostring_ swig_type_564;
-typedef _goslice_ swig_type_565;
-typedef long long swig_type_566;
-typedef _goslice_ swig_type_567;
+typedef _goslice_ swig_type_564;
+typedef _gostring_ swig_type_565;
+typedef _goslice_ swig_type_566;
+typedef long long swig_type_567;
 typedef _goslice_ swig_type_568;
 typedef _goslice_ swig_type_569;
 typedef _goslice_ swig_type_570;
-typedef _gostring_ swig_type_571;
-typedef _goslice_ swig_type_572;
+typedef _goslice_ swig_type_571;
+typedef _gostring_ swig_type_572;
 typedef _goslice_ swig_type_573;
 typedef _goslice_ swig_type_574;
 typedef _goslice_ swig_type_575;
-typedef _gostring_ swig_type_576;
-typedef _goslice_ swig_type_577;
-typedef long long swig_type_578;
-typedef _goslice_ swig_type_579;
+typedef _goslice_ swig_type_576;
+typedef _gostring_ swig_type_577;
+typedef _goslice_ swig_type_578;
+typedef long long swig_type_579;
 typedef _goslice_ swig_type_580;
-typedef long long swig_type_581;
+typedef _goslice_ swig_type_581;
 typedef long long swig_type_582;
 typedef long long swig_type_583;
 typedef long long swig_type_584;
 typedef long long swig_type_585;
 typedef long long swig_type_586;
-typedef _goslice_ swig_type_587;
+typedef long long swig_type_587;
 typedef _goslice_ swig_type_588;
 typedef _goslice_ swig_type_589;
 typedef _goslice_ swig_type_590;
@@ -622,78 +622,79 @@ typedef _goslice_ swig_type_592;
 typedef _goslice_ swig_type_593;
 typedef _goslice_ swig_type_594;
 typedef _goslice_ swig_type_595;
-typedef long long swig_type_596;
+typedef _goslice_ swig_type_596;
 typedef long long swig_type_597;
 typedef long long swig_type_598;
 typedef long long swig_type_599;
 typedef long long swig_type_600;
 typedef long long swig_type_601;
-typedef _goslice_ swig_type_602;
+typedef long long swig_type_602;
 typedef _goslice_ swig_type_603;
-typedef long long swig_type_604;
-typedef _goslice_ swig_type_605;
+typedef _goslice_ swig_type_604;
+typedef long long swig_type_605;
 typedef _goslice_ swig_type_606;
 typedef _goslice_ swig_type_607;
-typedef long long swig_type_608;
+typedef _goslice_ swig_type_608;
 typedef long long swig_type_609;
 typedef long long swig_type_610;
 typedef long long swig_type_611;
-typedef _goslice_ swig_type_612;
+typedef long long swig_type_612;
 typedef _goslice_ swig_type_613;
-typedef long long swig_type_614;
-typedef _goslice_ swig_type_615;
+typedef _goslice_ swig_type_614;
+typedef long long swig_type_615;
 typedef _goslice_ swig_type_616;
 typedef _goslice_ swig_type_617;
-typedef long long swig_type_618;
+typedef _goslice_ swig_type_618;
 typedef long long swig_type_619;
 typedef long long swig_type_620;
 typedef long long swig_type_621;
 typedef long long swig_type_622;
 typedef long long swig_type_623;
-typedef _goslice_ swig_type_624;
+typedef long long swig_type_624;
 typedef _goslice_ swig_type_625;
 typedef _goslice_ swig_type_626;
-typedef long long swig_type_627;
-typedef _goslice_ swig_type_628;
+typedef _goslice_ swig_type_627;
+typedef long long swig_type_628;
 typedef _goslice_ swig_type_629;
 typedef _goslice_ swig_type_630;
 typedef _goslice_ swig_type_631;
-typedef long long swig_type_632;
-typedef _goslice_ swig_type_633;
-typedef long long swig_type_634;
-typedef _goslice_ swig_type_635;
-typedef long long swig_type_636;
-typedef _goslice_ swig_type_637;
+typedef _goslice_ swig_type_632;
+typedef long long swig_type_633;
+typedef _goslice_ swig_type_634;
+typedef long long swig_type_635;
+typedef _goslice_ swig_type_636;
+typedef long long swig_type_637;
 typedef _goslice_ swig_type_638;
 typedef _goslice_ swig_type_639;
 typedef _goslice_ swig_type_640;
 typedef _goslice_ swig_type_641;
-typedef long long swig_type_642;
-typedef _goslice_ swig_type_643;
+typedef _goslice_ swig_type_642;
+typedef long long swig_type_643;
 typedef _goslice_ swig_type_644;
-typedef long long swig_type_645;
+typedef _goslice_ swig_type_645;
 typedef long long swig_type_646;
 typedef long long swig_type_647;
 typedef long long swig_type_648;
 typedef long long swig_type_649;
 typedef long long swig_type_650;
-typedef _goslice_ swig_type_651;
+typedef long long swig_type_651;
 typedef _goslice_ swig_type_652;
 typedef _goslice_ swig_type_653;
 typedef _goslice_ swig_type_654;
 typedef _goslice_ swig_type_655;
-typedef long long swig_type_656;
+typedef _goslice_ swig_type_656;
 typedef long long swig_type_657;
-typedef _goslice_ swig_type_658;
+typedef long long swig_type_658;
 typedef _goslice_ swig_type_659;
 typedef _goslice_ swig_type_660;
 typedef _goslice_ swig_type_661;
 typedef _goslice_ swig_type_662;
-typedef long long swig_type_663;
+typedef _goslice_ swig_type_663;
 typedef long long swig_type_664;
-typedef _goslice_ swig_type_665;
+typedef long long swig_type_665;
 typedef _goslice_ swig_type_666;
 typedef _goslice_ swig_type_667;
+typedef _goslice_ swig_type_668;
 extern void _wrap_Swig_free_native_7d9de88fb9623ede(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_native_7d9de88fb9623ede(swig_intgo arg1);
 extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_7d9de88fb9623ede(void);
@@ -881,15 +882,16 @@ extern swig_intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_7d9de88fb9623ede(void
 extern swig_intgo _wrap_FLAT_IMPORT_ATTRIBUTES_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_IMPORT_COUNT_native_7d9de88fb9623ede(void);
 extern uintptr_t _wrap_flat_import_create_native_7d9de88fb9623ede(void);
-extern void _wrap_flat_import_open_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_63 arg2, swig_intgo arg3, swig_type_64 arg4, swig_intgo arg5, swig_type_65 arg6, swig_type_66 arg7, swig_type_67 arg8, swig_type_68 arg9, swig_type_69 arg10, swig_type_70 arg11, swig_type_71 arg12, swig_intgo arg13, swig_intgo arg14, swig_type_72 arg15, swig_type_73 arg16);
+extern void _wrap_flat_import_open_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_63 arg2, swig_intgo arg3, swig_type_64 arg4, swig_intgo arg5, swig_type_65 arg6, swig_type_66 arg7, swig_type_67 arg8, swig_type_68 arg9, swig_type_69 arg10, swig_type_70 arg11, swig_type_71 arg12, swig_intgo arg13, swig_intgo arg14, swig_type_72 arg15, uintptr_t arg16, swig_type_73 arg17);
 extern void _wrap_flat_import_get_info_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3, swig_type_76 arg4);
 extern swig_type_77 _wrap_flat_import_text_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_78 arg3, swig_type_79 arg4);
 extern swig_type_80 _wrap_flat_import_get_attribute_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_81 arg2, swig_type_82 arg3, swig_type_83 arg4, swig_type_84 arg5);
 extern void _wrap_flat_import_add_to_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, swig_type_85 arg3);
-extern swig_type_86 _wrap_flat_returned_loans_native_7d9de88fb9623ede(swig_type_87 arg1);
-extern uintptr_t _wrap_flat_builder_finish_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_88 arg2);
-extern uintptr_t _wrap_flat_index_open_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_89 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_90 arg5);
-extern uintptr_t _wrap_flat_index_open_memory_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_91 arg2, swig_type_92 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_93 arg6);
+extern void _wrap_flat_import_add_to_catalog_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, swig_type_86 arg3);
+extern swig_type_87 _wrap_flat_returned_loans_native_7d9de88fb9623ede(swig_type_88 arg1);
+extern uintptr_t _wrap_flat_builder_finish_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_89 arg2);
+extern uintptr_t _wrap_flat_index_open_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_90 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_91 arg5);
+extern uintptr_t _wrap_flat_index_open_memory_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_92 arg2, swig_type_93 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_94 arg6);
 extern swig_intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_INFO_LEVELS_native_7d9de88fb9623ede(void);
@@ -914,21 +916,21 @@ extern swig_intgo _wrap_FLAT_INFO_CODES_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_INFO_NODES_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_INFO_COUNT_native_7d9de88fb9623ede(void);
-extern void _wrap_flat_index_peek_native_7d9de88fb9623ede(swig_type_94 arg1, swig_type_95 arg2, swig_type_96 arg3, swig_type_97 arg4);
-extern void _wrap_flat_index_get_info_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_98 arg2, swig_type_99 arg3, swig_type_100 arg4);
-extern void _wrap_flat_index_verify_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_101 arg3);
-extern void _wrap_flat_index_write_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_102 arg2, swig_type_103 arg3);
-extern swig_type_104 _wrap_flat_index_bytes_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_105 arg2, swig_type_106 arg3);
-extern void _wrap_flat_index_get_section_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_107 arg2, swig_type_108 arg3, swig_type_109 arg4, swig_type_110 arg5, swig_type_111 arg6);
-extern void _wrap_flat_index_get_metadata_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_112 arg2, swig_type_113 arg3, swig_type_114 arg4, swig_type_115 arg5, swig_type_116 arg6);
-extern swig_type_117 _wrap_flat_index_codebook_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_118 arg2, swig_type_119 arg3);
-extern void _wrap_flat_index_sids_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_120 arg2, swig_intgo arg3, swig_type_121 arg4, swig_type_122 arg5, swig_type_123 arg6);
-extern void _wrap_flat_index_find_sids_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_124 arg2, swig_type_125 arg3, swig_type_126 arg4, swig_type_127 arg5, swig_type_128 arg6);
-extern void _wrap_flat_index_ordinals_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_129 arg2, swig_type_130 arg3, swig_type_131 arg4);
-extern swig_type_132 _wrap_flat_index_children_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_133 arg2, swig_type_134 arg3, swig_type_135 arg4, swig_type_136 arg5);
-extern void _wrap_flat_index_upload_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_137 arg5, swig_type_138 arg6, swig_type_139 arg7, swig_type_140 arg8);
-extern void _wrap_flat_index_get_upload_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_141 arg3, swig_type_142 arg4);
-extern void _wrap_flat_index_unload_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_143 arg3);
+extern void _wrap_flat_index_peek_native_7d9de88fb9623ede(swig_type_95 arg1, swig_type_96 arg2, swig_type_97 arg3, swig_type_98 arg4);
+extern void _wrap_flat_index_get_info_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_99 arg2, swig_type_100 arg3, swig_type_101 arg4);
+extern void _wrap_flat_index_verify_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_102 arg3);
+extern void _wrap_flat_index_write_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_103 arg2, swig_type_104 arg3);
+extern swig_type_105 _wrap_flat_index_bytes_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_106 arg2, swig_type_107 arg3);
+extern void _wrap_flat_index_get_section_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_108 arg2, swig_type_109 arg3, swig_type_110 arg4, swig_type_111 arg5, swig_type_112 arg6);
+extern void _wrap_flat_index_get_metadata_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_113 arg2, swig_type_114 arg3, swig_type_115 arg4, swig_type_116 arg5, swig_type_117 arg6);
+extern swig_type_118 _wrap_flat_index_codebook_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_119 arg2, swig_type_120 arg3);
+extern void _wrap_flat_index_sids_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_121 arg2, swig_intgo arg3, swig_type_122 arg4, swig_type_123 arg5, swig_type_124 arg6);
+extern void _wrap_flat_index_find_sids_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_125 arg2, swig_type_126 arg3, swig_type_127 arg4, swig_type_128 arg5, swig_type_129 arg6);
+extern void _wrap_flat_index_ordinals_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_130 arg2, swig_type_131 arg3, swig_type_132 arg4);
+extern swig_type_133 _wrap_flat_index_children_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_134 arg2, swig_type_135 arg3, swig_type_136 arg4, swig_type_137 arg5);
+extern void _wrap_flat_index_upload_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_138 arg5, swig_type_139 arg6, swig_type_140 arg7, swig_type_141 arg8);
+extern void _wrap_flat_index_get_upload_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_142 arg3, swig_type_143 arg4);
+extern void _wrap_flat_index_unload_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_144 arg3);
 extern swig_intgo _wrap_FLAT_ATTRIBUTE_TYPE_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_ATTRIBUTE_NULLS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_ATTRIBUTE_DISTINCT_native_7d9de88fb9623ede(void);
@@ -936,18 +938,18 @@ extern swig_intgo _wrap_FLAT_ATTRIBUTE_CODES_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_ATTRIBUTE_LEAST_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_ATTRIBUTE_GREATEST_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_ATTRIBUTE_COUNT_native_7d9de88fb9623ede(void);
-extern void _wrap_flat_builder_declare_attribute_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_144 arg2, swig_intgo arg3, swig_type_145 arg4);
-extern void _wrap_flat_builder_set_attribute_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_146 arg2, swig_type_147 arg3, swig_type_148 arg4, swig_type_149 arg5, swig_type_150 arg6, swig_type_151 arg7, swig_type_152 arg8, swig_type_153 arg9, swig_type_154 arg10, swig_type_155 arg11, swig_type_156 arg12);
-extern uintptr_t _wrap_flat_columns_create_native_7d9de88fb9623ede(swig_type_157 arg1);
-extern void _wrap_flat_columns_put_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_158 arg2, swig_type_159 arg3, swig_type_160 arg4, swig_type_161 arg5, swig_type_162 arg6, swig_type_163 arg7, swig_type_164 arg8, swig_type_165 arg9, swig_type_166 arg10, swig_type_167 arg11, swig_type_168 arg12);
-extern swig_type_169 _wrap_flat_index_attribute_count_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_170 arg2);
-extern swig_type_171 _wrap_flat_index_get_attribute_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_172 arg2, swig_type_173 arg3, swig_type_174 arg4, swig_type_175 arg5, swig_type_176 arg6);
-extern void _wrap_flat_index_attribute_integers_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_177 arg2, swig_type_178 arg3, swig_type_179 arg4, swig_type_180 arg5, swig_type_181 arg6, swig_type_182 arg7);
-extern void _wrap_flat_index_attribute_numbers_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_183 arg2, swig_type_184 arg3, swig_type_185 arg4, swig_type_186 arg5, swig_type_187 arg6, swig_type_188 arg7);
-extern void _wrap_flat_index_attribute_lists_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_189 arg2, swig_type_190 arg3, swig_type_191 arg4, swig_type_192 arg5, swig_type_193 arg6, swig_type_194 arg7, swig_type_195 arg8);
-extern swig_type_196 _wrap_flat_index_attribute_strings_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_197 arg2, swig_type_198 arg3, swig_type_199 arg4, swig_type_200 arg5, swig_type_201 arg6, swig_type_202 arg7);
-extern uintptr_t _wrap_flat_builder_plan_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_203 arg2);
-extern uintptr_t _wrap_flat_plan_estimate_native_7d9de88fb9623ede(swig_type_204 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_205 arg6, swig_type_206 arg7);
+extern void _wrap_flat_builder_declare_attribute_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_145 arg2, swig_intgo arg3, swig_type_146 arg4);
+extern void _wrap_flat_builder_set_attribute_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_147 arg2, swig_type_148 arg3, swig_type_149 arg4, swig_type_150 arg5, swig_type_151 arg6, swig_type_152 arg7, swig_type_153 arg8, swig_type_154 arg9, swig_type_155 arg10, swig_type_156 arg11, swig_type_157 arg12);
+extern uintptr_t _wrap_flat_columns_create_native_7d9de88fb9623ede(swig_type_158 arg1);
+extern void _wrap_flat_columns_put_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_159 arg2, swig_type_160 arg3, swig_type_161 arg4, swig_type_162 arg5, swig_type_163 arg6, swig_type_164 arg7, swig_type_165 arg8, swig_type_166 arg9, swig_type_167 arg10, swig_type_168 arg11, swig_type_169 arg12);
+extern swig_type_170 _wrap_flat_index_attribute_count_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_171 arg2);
+extern swig_type_172 _wrap_flat_index_get_attribute_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_173 arg2, swig_type_174 arg3, swig_type_175 arg4, swig_type_176 arg5, swig_type_177 arg6);
+extern void _wrap_flat_index_attribute_integers_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_178 arg2, swig_type_179 arg3, swig_type_180 arg4, swig_type_181 arg5, swig_type_182 arg6, swig_type_183 arg7);
+extern void _wrap_flat_index_attribute_numbers_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_184 arg2, swig_type_185 arg3, swig_type_186 arg4, swig_type_187 arg5, swig_type_188 arg6, swig_type_189 arg7);
+extern void _wrap_flat_index_attribute_lists_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_190 arg2, swig_type_191 arg3, swig_type_192 arg4, swig_type_193 arg5, swig_type_194 arg6, swig_type_195 arg7, swig_type_196 arg8);
+extern swig_type_197 _wrap_flat_index_attribute_strings_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_198 arg2, swig_type_199 arg3, swig_type_200 arg4, swig_type_201 arg5, swig_type_202 arg6, swig_type_203 arg7);
+extern uintptr_t _wrap_flat_builder_plan_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_204 arg2);
+extern uintptr_t _wrap_flat_plan_estimate_native_7d9de88fb9623ede(swig_type_205 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_206 arg6, swig_type_207 arg7);
 extern swig_intgo _wrap_FLAT_PLAN_EXACT_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_PLAN_SIDS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_PLAN_ITEMS_native_7d9de88fb9623ede(void);
@@ -956,38 +958,38 @@ extern swig_intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_PLAN_NODES_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_PLAN_COUNT_native_7d9de88fb9623ede(void);
-extern void _wrap_flat_plan_get_info_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_207 arg2, swig_type_208 arg3);
-extern void _wrap_flat_plan_get_section_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_209 arg2, swig_type_210 arg3, swig_type_211 arg4, swig_type_212 arg5, swig_type_213 arg6);
-extern uintptr_t _wrap_flat_filter_from_items_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_214 arg3, swig_type_215 arg4, swig_type_216 arg5, swig_type_217 arg6, swig_type_218 arg7);
-extern uintptr_t _wrap_flat_filter_from_rows_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_219 arg3, swig_type_220 arg4, swig_type_221 arg5);
+extern void _wrap_flat_plan_get_info_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_208 arg2, swig_type_209 arg3);
+extern void _wrap_flat_plan_get_section_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_210 arg2, swig_type_211 arg3, swig_type_212 arg4, swig_type_213 arg5, swig_type_214 arg6);
+extern uintptr_t _wrap_flat_filter_from_items_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_215 arg3, swig_type_216 arg4, swig_type_217 arg5, swig_type_218 arg6, swig_type_219 arg7);
+extern uintptr_t _wrap_flat_filter_from_rows_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_220 arg3, swig_type_221 arg4, swig_type_222 arg5);
 extern swig_intgo _wrap_FLAT_TERM_ANY_OF_native_7d9de88fb9623ede(void);
-extern uintptr_t _wrap_flat_filter_from_term_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_222 arg3, swig_type_223 arg4, swig_type_224 arg5, swig_type_225 arg6, swig_type_226 arg7, swig_type_227 arg8);
-extern uintptr_t _wrap_flat_filter_parse_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_228 arg2, swig_type_229 arg3);
-extern swig_type_230 _wrap_flat_filter_text_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_231 arg2, swig_type_232 arg3);
-extern uintptr_t _wrap_flat_filter_combine_native_7d9de88fb9623ede(swig_intgo arg1, uintptr_t arg2, uintptr_t arg3, swig_type_233 arg4);
-extern uintptr_t _wrap_flat_filter_update_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_234 arg3, swig_type_235 arg4, swig_type_236 arg5, swig_type_237 arg6, swig_type_238 arg7, swig_type_239 arg8);
-extern uintptr_t _wrap_flat_filter_on_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, swig_type_240 arg3);
-extern void _wrap_flat_filter_prepare_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_241 arg2);
+extern uintptr_t _wrap_flat_filter_from_term_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_223 arg3, swig_type_224 arg4, swig_type_225 arg5, swig_type_226 arg6, swig_type_227 arg7, swig_type_228 arg8);
+extern uintptr_t _wrap_flat_filter_parse_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_229 arg2, swig_type_230 arg3);
+extern swig_type_231 _wrap_flat_filter_text_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_232 arg2, swig_type_233 arg3);
+extern uintptr_t _wrap_flat_filter_combine_native_7d9de88fb9623ede(swig_intgo arg1, uintptr_t arg2, uintptr_t arg3, swig_type_234 arg4);
+extern uintptr_t _wrap_flat_filter_update_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_235 arg3, swig_type_236 arg4, swig_type_237 arg5, swig_type_238 arg6, swig_type_239 arg7, swig_type_240 arg8);
+extern uintptr_t _wrap_flat_filter_on_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, swig_type_241 arg3);
+extern void _wrap_flat_filter_prepare_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_242 arg2);
 extern swig_intgo _wrap_FLAT_FILTER_PREPARED_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_FILTER_ITEMS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_FILTER_SIDS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_FILTER_BYTES_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_FILTER_COUNT_native_7d9de88fb9623ede(void);
-extern void _wrap_flat_filter_get_info_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_242 arg2, swig_type_243 arg3);
-extern swig_type_244 _wrap_flat_filter_rows_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_245 arg2, swig_type_246 arg3);
-extern uintptr_t _wrap_flat_catalog_create_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_247 arg3, swig_intgo arg4, swig_type_248 arg5, swig_type_249 arg6, swig_type_250 arg7, swig_intgo arg8, swig_intgo arg9, swig_type_251 arg10);
-extern uintptr_t _wrap_flat_catalog_open_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_252 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_253 arg5, swig_type_254 arg6, swig_type_255 arg7, swig_intgo arg8, swig_intgo arg9, swig_intgo arg10, swig_type_256 arg11);
-extern void _wrap_flat_catalog_add_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_257 arg2, swig_intgo arg3, swig_type_258 arg4, swig_type_259 arg5, swig_type_260 arg6, swig_type_261 arg7, swig_type_262 arg8, swig_type_263 arg9, uintptr_t arg10, swig_type_264 arg11);
-extern swig_type_265 _wrap_flat_catalog_add_arrow_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_266 arg2, swig_type_267 arg3, swig_type_268 arg4, swig_type_269 arg5, swig_type_270 arg6, swig_type_271 arg7, swig_type_272 arg8, swig_intgo arg9, swig_type_273 arg10);
-extern swig_type_274 _wrap_flat_catalog_remove_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_275 arg3, swig_type_276 arg4, swig_type_277 arg5, swig_type_278 arg6);
-extern void _wrap_flat_catalog_discard_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_279 arg2);
-extern swig_type_280 _wrap_flat_catalog_publish_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_281 arg2);
-extern swig_type_282 _wrap_flat_catalog_rollback_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_283 arg2, swig_type_284 arg3);
-extern swig_type_285 _wrap_flat_catalog_refresh_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_286 arg2, swig_type_287 arg3);
+extern void _wrap_flat_filter_get_info_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_243 arg2, swig_type_244 arg3);
+extern swig_type_245 _wrap_flat_filter_rows_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_246 arg2, swig_type_247 arg3);
+extern uintptr_t _wrap_flat_catalog_create_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_248 arg3, swig_intgo arg4, swig_type_249 arg5, swig_type_250 arg6, swig_type_251 arg7, swig_intgo arg8, swig_intgo arg9, swig_type_252 arg10);
+extern uintptr_t _wrap_flat_catalog_open_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_253 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_254 arg5, swig_type_255 arg6, swig_type_256 arg7, swig_intgo arg8, swig_intgo arg9, swig_intgo arg10, swig_type_257 arg11);
+extern void _wrap_flat_catalog_add_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_258 arg2, swig_intgo arg3, swig_type_259 arg4, swig_type_260 arg5, swig_type_261 arg6, swig_type_262 arg7, swig_type_263 arg8, swig_type_264 arg9, uintptr_t arg10, swig_type_265 arg11);
+extern swig_type_266 _wrap_flat_catalog_add_arrow_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_267 arg2, swig_type_268 arg3, swig_type_269 arg4, swig_type_270 arg5, swig_type_271 arg6, swig_type_272 arg7, swig_type_273 arg8, swig_intgo arg9, swig_type_274 arg10);
+extern swig_type_275 _wrap_flat_catalog_remove_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_276 arg3, swig_type_277 arg4, swig_type_278 arg5, swig_type_279 arg6);
+extern void _wrap_flat_catalog_discard_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_280 arg2);
+extern swig_type_281 _wrap_flat_catalog_publish_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_282 arg2);
+extern swig_type_283 _wrap_flat_catalog_rollback_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_284 arg2, swig_type_285 arg3);
+extern swig_type_286 _wrap_flat_catalog_refresh_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_287 arg2, swig_type_288 arg3);
 extern uintptr_t _wrap_flat_compaction_create_native_7d9de88fb9623ede(void);
-extern swig_type_288 _wrap_flat_catalog_compact_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_289 arg4, swig_type_290 arg5, swig_type_291 arg6);
-extern void _wrap_flat_catalog_sync_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_292 arg2);
-extern uintptr_t _wrap_flat_catalog_snapshot_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_293 arg2, swig_type_294 arg3);
+extern swig_type_289 _wrap_flat_catalog_compact_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_290 arg4, swig_type_291 arg5, swig_type_292 arg6);
+extern void _wrap_flat_catalog_sync_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_293 arg2);
+extern uintptr_t _wrap_flat_catalog_snapshot_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_294 arg2, swig_type_295 arg3);
 extern swig_intgo _wrap_FLAT_CATALOG_FOLLOWS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_CATALOG_VERSION_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_CATALOG_GENERATION_native_7d9de88fb9623ede(void);
@@ -1007,7 +1009,7 @@ extern swig_intgo _wrap_FLAT_CATALOG_BASE_BYTES_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_CATALOG_MEMORY_BYTES_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_CATALOG_CUT_BYTES_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_CATALOG_COUNT_native_7d9de88fb9623ede(void);
-extern void _wrap_flat_catalog_get_info_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_295 arg2, swig_type_296 arg3);
+extern void _wrap_flat_catalog_get_info_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_296 arg2, swig_type_297 arg3);
 extern swig_intgo _wrap_FLAT_VERSION_VERSION_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_VERSION_GENERATION_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_VERSION_PUBLISHED_NS_native_7d9de88fb9623ede(void);
@@ -1017,10 +1019,10 @@ extern swig_intgo _wrap_FLAT_VERSION_BYTES_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_VERSION_BACK_TO_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_VERSION_IN_USE_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_VERSION_COUNT_native_7d9de88fb9623ede(void);
-extern swig_type_297 _wrap_flat_catalog_versions_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_298 arg2, swig_type_299 arg3);
-extern uintptr_t _wrap_flat_constraint_create_ruled_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_300 arg4, swig_type_301 arg5, swig_type_302 arg6, swig_intgo arg7, swig_type_303 arg8, swig_type_304 arg9, swig_type_305 arg10, swig_type_306 arg11);
-extern uintptr_t _wrap_flat_constraint_create_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_307 arg2);
-extern uintptr_t _wrap_flat_constraint_exclude_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_308 arg3, swig_type_309 arg4, swig_type_310 arg5, swig_type_311 arg6);
+extern swig_type_298 _wrap_flat_catalog_versions_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_299 arg2, swig_type_300 arg3);
+extern uintptr_t _wrap_flat_constraint_create_ruled_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_301 arg4, swig_type_302 arg5, swig_type_303 arg6, swig_intgo arg7, swig_type_304 arg8, swig_type_305 arg9, swig_type_306 arg10, swig_type_307 arg11);
+extern uintptr_t _wrap_flat_constraint_create_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_308 arg2);
+extern uintptr_t _wrap_flat_constraint_exclude_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_309 arg3, swig_type_310 arg4, swig_type_311 arg5, swig_type_312 arg6);
 extern swig_intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_CONSTRAINT_KINDS_native_7d9de88fb9623ede(void);
@@ -1033,19 +1035,19 @@ extern swig_intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_EXCLUDED_native_7d9de88fb9623ede
 extern swig_intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_ALLOWED_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_CONSTRAINT_CODES_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_CONSTRAINT_COUNT_native_7d9de88fb9623ede(void);
-extern void _wrap_flat_constraint_get_info_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_312 arg2, swig_type_313 arg3, swig_type_314 arg4);
-extern void _wrap_flat_constraint_items_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_315 arg2, swig_type_316 arg3, swig_type_317 arg4, swig_intgo arg5, swig_type_318 arg6, swig_type_319 arg7, swig_type_320 arg8, swig_type_321 arg9, swig_type_322 arg10, swig_type_323 arg11, swig_type_324 arg12);
-extern void _wrap_flat_index_item_rows_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_325 arg2, swig_type_326 arg3, swig_type_327 arg4);
-extern void _wrap_flat_index_items_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_328 arg2, swig_type_329 arg3, swig_type_330 arg4, swig_intgo arg5, swig_type_331 arg6, swig_type_332 arg7, swig_type_333 arg8, swig_type_334 arg9);
-extern void _wrap_flat_index_item_ordinals_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_335 arg2, swig_type_336 arg3, swig_type_337 arg4);
-extern void _wrap_flat_index_item_priorities_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_338 arg2, swig_type_339 arg3, swig_type_340 arg4);
-extern void _wrap_flat_index_item_ids_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_341 arg2, swig_type_342 arg3, swig_type_343 arg4, swig_type_344 arg5);
-extern swig_type_345 _wrap_flat_index_item_names_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_346 arg2, swig_type_347 arg3, swig_type_348 arg4);
-extern swig_type_349 _wrap_flat_index_find_item_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_350 arg2, swig_type_351 arg3, swig_type_352 arg4, swig_type_353 arg5);
-extern uintptr_t _wrap_flat_session_create_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_354 arg8, swig_type_355 arg9, swig_type_356 arg10, swig_type_357 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_intgo arg15, swig_type_358 arg16, swig_type_359 arg17);
-extern void _wrap_flat_session_start_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_360 arg2, swig_type_361 arg3, swig_type_362 arg4, swig_type_363 arg5, swig_intgo arg6, swig_type_364 arg7, swig_type_365 arg8, swig_type_366 arg9, swig_type_367 arg10, swig_type_368 arg11, swig_type_369 arg12, swig_type_370 arg13, swig_type_371 arg14, swig_type_372 arg15, swig_type_373 arg16, swig_type_374 arg17, swig_type_375 arg18, swig_type_376 arg19, swig_type_377 arg20);
-extern void _wrap_flat_session_step_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_378 arg2, swig_type_379 arg3, swig_type_380 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_381 arg8, swig_type_382 arg9, swig_type_383 arg10, swig_type_384 arg11, swig_type_385 arg12, swig_type_386 arg13, swig_type_387 arg14, float arg15, float arg16, swig_type_388 arg17, swig_type_389 arg18, swig_type_390 arg19, swig_type_391 arg20);
-extern swig_type_392 _wrap_flat_session_children_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_393 arg2, swig_type_394 arg3, swig_intgo arg4, swig_type_395 arg5, swig_type_396 arg6, swig_type_397 arg7);
+extern void _wrap_flat_constraint_get_info_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_313 arg2, swig_type_314 arg3, swig_type_315 arg4);
+extern void _wrap_flat_constraint_items_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_316 arg2, swig_type_317 arg3, swig_type_318 arg4, swig_intgo arg5, swig_type_319 arg6, swig_type_320 arg7, swig_type_321 arg8, swig_type_322 arg9, swig_type_323 arg10, swig_type_324 arg11, swig_type_325 arg12);
+extern void _wrap_flat_index_item_rows_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_326 arg2, swig_type_327 arg3, swig_type_328 arg4);
+extern void _wrap_flat_index_items_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_329 arg2, swig_type_330 arg3, swig_type_331 arg4, swig_intgo arg5, swig_type_332 arg6, swig_type_333 arg7, swig_type_334 arg8, swig_type_335 arg9);
+extern void _wrap_flat_index_item_ordinals_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_336 arg2, swig_type_337 arg3, swig_type_338 arg4);
+extern void _wrap_flat_index_item_priorities_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_339 arg2, swig_type_340 arg3, swig_type_341 arg4);
+extern void _wrap_flat_index_item_ids_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_342 arg2, swig_type_343 arg3, swig_type_344 arg4, swig_type_345 arg5);
+extern swig_type_346 _wrap_flat_index_item_names_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_347 arg2, swig_type_348 arg3, swig_type_349 arg4);
+extern swig_type_350 _wrap_flat_index_find_item_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_351 arg2, swig_type_352 arg3, swig_type_353 arg4, swig_type_354 arg5);
+extern uintptr_t _wrap_flat_session_create_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_355 arg8, swig_type_356 arg9, swig_type_357 arg10, swig_type_358 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_intgo arg15, swig_type_359 arg16, swig_type_360 arg17);
+extern void _wrap_flat_session_start_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_361 arg2, swig_type_362 arg3, swig_type_363 arg4, swig_type_364 arg5, swig_intgo arg6, swig_type_365 arg7, swig_type_366 arg8, swig_type_367 arg9, swig_type_368 arg10, swig_type_369 arg11, swig_type_370 arg12, swig_type_371 arg13, swig_type_372 arg14, swig_type_373 arg15, swig_type_374 arg16, swig_type_375 arg17, swig_type_376 arg18, swig_type_377 arg19, swig_type_378 arg20);
+extern void _wrap_flat_session_step_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_379 arg2, swig_type_380 arg3, swig_type_381 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_382 arg8, swig_type_383 arg9, swig_type_384 arg10, swig_type_385 arg11, swig_type_386 arg12, swig_type_387 arg13, swig_type_388 arg14, float arg15, float arg16, swig_type_389 arg17, swig_type_390 arg18, swig_type_391 arg19, swig_type_392 arg20);
+extern swig_type_393 _wrap_flat_session_children_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_394 arg2, swig_type_395 arg3, swig_intgo arg4, swig_type_396 arg5, swig_type_397 arg6, swig_type_398 arg7);
 extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_7d9de88fb9623ede(void);
@@ -1062,10 +1064,10 @@ extern swig_intgo _wrap_FLAT_BEAMS_PERTURBED_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_7d9de88fb9623ede(void);
-extern void _wrap_flat_session_get_beams_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_398 arg2, swig_type_399 arg3);
-extern void _wrap_flat_session_fetch_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_400 arg2, swig_type_401 arg3, swig_type_402 arg4);
-extern void _wrap_flat_session_get_items_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_403 arg2, swig_type_404 arg3, swig_type_405 arg4, swig_type_406 arg5, swig_intgo arg6, swig_type_407 arg7, swig_type_408 arg8, swig_type_409 arg9, swig_type_410 arg10, swig_type_411 arg11, swig_type_412 arg12, swig_type_413 arg13, swig_type_414 arg14, swig_type_415 arg15, swig_type_416 arg16, swig_type_417 arg17);
-extern void _wrap_flat_session_stop_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_418 arg2, swig_type_419 arg3, swig_type_420 arg4, swig_type_421 arg5);
+extern void _wrap_flat_session_get_beams_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_399 arg2, swig_type_400 arg3);
+extern void _wrap_flat_session_fetch_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_401 arg2, swig_type_402 arg3, swig_type_403 arg4);
+extern void _wrap_flat_session_get_items_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_404 arg2, swig_type_405 arg3, swig_type_406 arg4, swig_type_407 arg5, swig_intgo arg6, swig_type_408 arg7, swig_type_409 arg8, swig_type_410 arg9, swig_type_411 arg10, swig_type_412 arg11, swig_type_413 arg12, swig_type_414 arg13, swig_type_415 arg14, swig_type_416 arg15, swig_type_417 arg16, swig_type_418 arg17);
+extern void _wrap_flat_session_stop_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_419 arg2, swig_type_420 arg3, swig_type_421 arg4, swig_type_422 arg5);
 extern swig_intgo _wrap_FLAT_STATS_STEPS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_7d9de88fb9623ede(void);
@@ -1073,21 +1075,21 @@ extern swig_intgo _wrap_FLAT_STATS_ROWS_BAD_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_STATS_COUNT_native_7d9de88fb9623ede(void);
-extern void _wrap_flat_session_get_stats_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_422 arg2, swig_type_423 arg3);
+extern void _wrap_flat_session_get_stats_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_423 arg2, swig_type_424 arg3);
 extern swig_intgo _wrap_FLAT_COUNTERS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_7d9de88fb9623ede(void);
-extern swig_type_424 _wrap_flat_session_get_counters_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_425 arg2, swig_type_426 arg3, swig_type_427 arg4);
-extern uintptr_t _wrap_flat_constraint_set_create_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_428 arg2, swig_type_429 arg3, swig_type_430 arg4, swig_type_431 arg5, swig_type_432 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_433 arg9);
-extern void _wrap_flat_constraint_set_prefixes_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_434 arg2, swig_type_435 arg3, swig_type_436 arg4, swig_type_437 arg5, swig_type_438 arg6, swig_type_439 arg7, swig_type_440 arg8, swig_type_441 arg9);
-extern void _wrap_flat_constraint_set_advance_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_442 arg2, swig_type_443 arg3, swig_type_444 arg4, swig_type_445 arg5, swig_type_446 arg6, swig_type_447 arg7, swig_type_448 arg8, swig_type_449 arg9);
-extern void _wrap_flat_constraint_set_mask_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_450 arg2, swig_type_451 arg3, swig_type_452 arg4, swig_type_453 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_454 arg9, swig_type_455 arg10, swig_type_456 arg11, swig_type_457 arg12, swig_type_458 arg13);
-extern void _wrap_flat_constraint_set_bitmask_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_459 arg2, swig_type_460 arg3, swig_type_461 arg4, swig_type_462 arg5, swig_type_463 arg6, swig_type_464 arg7, swig_type_465 arg8);
-extern void _wrap_flat_constraint_set_topk_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_466 arg2, swig_type_467 arg3, swig_type_468 arg4, swig_type_469 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_470 arg9, swig_type_471 arg10, swig_type_472 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_473 arg14, swig_type_474 arg15, swig_type_475 arg16, swig_type_476 arg17, swig_type_477 arg18);
-extern void _wrap_flat_constraint_set_sample_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_478 arg2, swig_type_479 arg3, swig_type_480 arg4, swig_type_481 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_482 arg9, swig_type_483 arg10, swig_type_484 arg11, swig_intgo arg12, swig_type_485 arg13, swig_type_486 arg14, swig_type_487 arg15, swig_type_488 arg16, swig_type_489 arg17, swig_type_490 arg18, swig_type_491 arg19, swig_type_492 arg20, swig_type_493 arg21, swig_type_494 arg22, swig_type_495 arg23, swig_type_496 arg24);
-extern uintptr_t _wrap_flat_disc_create_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_497 arg7, swig_type_498 arg8, swig_type_499 arg9);
-extern swig_type_500 _wrap_flat_disc_next_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_501 arg2, swig_type_502 arg3);
-extern void _wrap_flat_disc_add_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_503 arg2, swig_type_504 arg3, swig_type_505 arg4, swig_type_506 arg5, swig_type_507 arg6, swig_type_508 arg7);
-extern void _wrap_flat_disc_get_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_509 arg2, swig_type_510 arg3, swig_type_511 arg4, swig_type_512 arg5, swig_type_513 arg6, swig_type_514 arg7, swig_type_515 arg8, swig_type_516 arg9);
+extern swig_type_425 _wrap_flat_session_get_counters_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_426 arg2, swig_type_427 arg3, swig_type_428 arg4);
+extern uintptr_t _wrap_flat_constraint_set_create_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_429 arg2, swig_type_430 arg3, swig_type_431 arg4, swig_type_432 arg5, swig_type_433 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_434 arg9);
+extern void _wrap_flat_constraint_set_prefixes_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_435 arg2, swig_type_436 arg3, swig_type_437 arg4, swig_type_438 arg5, swig_type_439 arg6, swig_type_440 arg7, swig_type_441 arg8, swig_type_442 arg9);
+extern void _wrap_flat_constraint_set_advance_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_443 arg2, swig_type_444 arg3, swig_type_445 arg4, swig_type_446 arg5, swig_type_447 arg6, swig_type_448 arg7, swig_type_449 arg8, swig_type_450 arg9);
+extern void _wrap_flat_constraint_set_mask_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_451 arg2, swig_type_452 arg3, swig_type_453 arg4, swig_type_454 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_455 arg9, swig_type_456 arg10, swig_type_457 arg11, swig_type_458 arg12, swig_type_459 arg13);
+extern void _wrap_flat_constraint_set_bitmask_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_460 arg2, swig_type_461 arg3, swig_type_462 arg4, swig_type_463 arg5, swig_type_464 arg6, swig_type_465 arg7, swig_type_466 arg8);
+extern void _wrap_flat_constraint_set_topk_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_467 arg2, swig_type_468 arg3, swig_type_469 arg4, swig_type_470 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_471 arg9, swig_type_472 arg10, swig_type_473 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_474 arg14, swig_type_475 arg15, swig_type_476 arg16, swig_type_477 arg17, swig_type_478 arg18);
+extern void _wrap_flat_constraint_set_sample_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_479 arg2, swig_type_480 arg3, swig_type_481 arg4, swig_type_482 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_483 arg9, swig_type_484 arg10, swig_type_485 arg11, swig_intgo arg12, swig_type_486 arg13, swig_type_487 arg14, swig_type_488 arg15, swig_type_489 arg16, swig_type_490 arg17, swig_type_491 arg18, swig_type_492 arg19, swig_type_493 arg20, swig_type_494 arg21, swig_type_495 arg22, swig_type_496 arg23, swig_type_497 arg24);
+extern uintptr_t _wrap_flat_disc_create_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_498 arg7, swig_type_499 arg8, swig_type_500 arg9);
+extern swig_type_501 _wrap_flat_disc_next_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_502 arg2, swig_type_503 arg3);
+extern void _wrap_flat_disc_add_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_504 arg2, swig_type_505 arg3, swig_type_506 arg4, swig_type_507 arg5, swig_type_508 arg6, swig_type_509 arg7);
+extern void _wrap_flat_disc_get_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_510 arg2, swig_type_511 arg3, swig_type_512 arg4, swig_type_513 arg5, swig_type_514 arg6, swig_type_515 arg7, swig_type_516 arg8, swig_type_517 arg9);
 extern swig_intgo _wrap_FLAT_EVENT_END_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_EVENT_DONE_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_EVENT_ADJUST_native_7d9de88fb9623ede(void);
@@ -1120,10 +1122,10 @@ extern swig_intgo _wrap_FLAT_ADJUST_MAP_CODES_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_ADJUST_END_COLUMN_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_ADJUST_COUNT_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_EVENT_COUNT_native_7d9de88fb9623ede(void);
-extern swig_intgo _wrap_flat_events_next_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_517 arg2, swig_type_518 arg3);
-extern void _wrap_flat_adjust_answer_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_519 arg2, swig_intgo arg3, swig_type_520 arg4);
-extern void _wrap_flat_result_take_native_7d9de88fb9623ede(swig_type_521 arg1, swig_type_522 arg2, swig_type_523 arg3, swig_type_524 arg4, swig_type_525 arg5);
-extern uintptr_t _wrap_flat_model_open_native_7d9de88fb9623ede(swig_type_526 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_527 arg5, swig_intgo arg6, swig_type_528 arg7);
+extern swig_intgo _wrap_flat_events_next_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_518 arg2, swig_type_519 arg3);
+extern void _wrap_flat_adjust_answer_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_520 arg2, swig_intgo arg3, swig_type_521 arg4);
+extern void _wrap_flat_result_take_native_7d9de88fb9623ede(swig_type_522 arg1, swig_type_523 arg2, swig_type_524 arg3, swig_type_525 arg4, swig_type_526 arg5);
+extern uintptr_t _wrap_flat_model_open_native_7d9de88fb9623ede(swig_type_527 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_528 arg5, swig_intgo arg6, swig_type_529 arg7);
 extern swig_intgo _wrap_FLAT_MODEL_LAYERS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_MODEL_HIDDEN_native_7d9de88fb9623ede(void);
@@ -1137,7 +1139,7 @@ extern swig_intgo _wrap_FLAT_MODEL_PARAMETERS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_MODEL_COUNT_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_7d9de88fb9623ede(void);
-extern void _wrap_flat_model_get_info_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_529 arg2, swig_type_530 arg3, swig_type_531 arg4);
+extern void _wrap_flat_model_get_info_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_530 arg2, swig_type_531 arg3, swig_type_532 arg4);
 extern swig_intgo _wrap_FLAT_RUNNER_BEAMS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STRATEGY_native_7d9de88fb9623ede(void);
@@ -1158,12 +1160,12 @@ extern swig_intgo _wrap_FLAT_RUNNER_TOP_K_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_RUNNER_MAX_LISTED_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_RUNNER_COUNT_native_7d9de88fb9623ede(void);
-extern uintptr_t _wrap_flat_runner_create_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_532 arg6, float arg7, float arg8, swig_type_533 arg9, swig_type_534 arg10, swig_type_535 arg11, swig_type_536 arg12, swig_type_537 arg13, swig_type_538 arg14, swig_type_539 arg15);
-extern uintptr_t _wrap_flat_runner_events_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_540 arg2);
-extern void _wrap_flat_runner_run_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_541 arg2, swig_type_542 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_543 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_544 arg9, swig_type_545 arg10, swig_type_546 arg11, swig_type_547 arg12, swig_type_548 arg13);
-extern swig_type_549 _wrap_flat_runner_submit_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_550 arg2, swig_type_551 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_552 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_553 arg9, swig_type_554 arg10, swig_type_555 arg11, swig_type_556 arg12);
-extern void _wrap_flat_runner_cancel_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_557 arg2, swig_type_558 arg3);
-extern swig_intgo _wrap_flat_runner_drain_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_559 arg2, swig_type_560 arg3);
+extern uintptr_t _wrap_flat_runner_create_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_533 arg6, float arg7, float arg8, swig_type_534 arg9, swig_type_535 arg10, swig_type_536 arg11, swig_type_537 arg12, swig_type_538 arg13, swig_type_539 arg14, swig_type_540 arg15);
+extern uintptr_t _wrap_flat_runner_events_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_541 arg2);
+extern void _wrap_flat_runner_run_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_542 arg2, swig_type_543 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_544 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_545 arg9, swig_type_546 arg10, swig_type_547 arg11, swig_type_548 arg12, swig_type_549 arg13);
+extern swig_type_550 _wrap_flat_runner_submit_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_551 arg2, swig_type_552 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_553 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_554 arg9, swig_type_555 arg10, swig_type_556 arg11, swig_type_557 arg12);
+extern void _wrap_flat_runner_cancel_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_558 arg2, swig_type_559 arg3);
+extern swig_intgo _wrap_flat_runner_drain_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_560 arg2, swig_type_561 arg3);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_LANES_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_7d9de88fb9623ede(void);
@@ -1189,8 +1191,8 @@ extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_7d9de88fb9623ede(void
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_7d9de88fb9623ede(void);
-extern void _wrap_flat_runner_get_stats_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_561 arg2, swig_type_562 arg3);
-extern void _wrap_flat_runner_close_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_563 arg2);
+extern void _wrap_flat_runner_get_stats_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_562 arg2, swig_type_563 arg3);
+extern void _wrap_flat_runner_close_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_564 arg2);
 extern swig_intgo _wrap_FLAT_DRAFT_LEVELS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_DRAFT_HIDDEN_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_DRAFT_EMBEDDING_native_7d9de88fb9623ede(void);
@@ -1203,11 +1205,11 @@ extern swig_intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_DRAFT_COUNT_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_DRAFT_LISTS_native_7d9de88fb9623ede(void);
-extern uintptr_t _wrap_flat_draft_head_open_native_7d9de88fb9623ede(swig_type_564 arg1, swig_type_565 arg2);
-extern swig_type_566 _wrap_flat_draft_head_get_info_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_567 arg2, swig_type_568 arg3, swig_type_569 arg4, swig_type_570 arg5);
-extern void _wrap_flat_draft_head_write_native_7d9de88fb9623ede(swig_type_571 arg1, swig_type_572 arg2, swig_type_573 arg3, swig_type_574 arg4, swig_type_575 arg5, swig_type_576 arg6, swig_intgo arg7, swig_type_577 arg8);
-extern uintptr_t _wrap_flat_draft_decoder_create_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_578 arg9, swig_intgo arg10, swig_intgo arg11, swig_type_579 arg12);
-extern void _wrap_flat_draft_decoder_run_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_580 arg2, swig_type_581 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_582 arg7, swig_type_583 arg8, swig_type_584 arg9, swig_type_585 arg10, swig_type_586 arg11, swig_type_587 arg12, swig_type_588 arg13, swig_intgo arg14, swig_type_589 arg15, swig_type_590 arg16, swig_type_591 arg17, swig_type_592 arg18, swig_type_593 arg19, swig_type_594 arg20);
+extern uintptr_t _wrap_flat_draft_head_open_native_7d9de88fb9623ede(swig_type_565 arg1, swig_type_566 arg2);
+extern swig_type_567 _wrap_flat_draft_head_get_info_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_568 arg2, swig_type_569 arg3, swig_type_570 arg4, swig_type_571 arg5);
+extern void _wrap_flat_draft_head_write_native_7d9de88fb9623ede(swig_type_572 arg1, swig_type_573 arg2, swig_type_574 arg3, swig_type_575 arg4, swig_type_576 arg5, swig_type_577 arg6, swig_intgo arg7, swig_type_578 arg8);
+extern uintptr_t _wrap_flat_draft_decoder_create_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_579 arg9, swig_intgo arg10, swig_intgo arg11, swig_type_580 arg12);
+extern void _wrap_flat_draft_decoder_run_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_581 arg2, swig_type_582 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_583 arg7, swig_type_584 arg8, swig_type_585 arg9, swig_type_586 arg10, swig_type_587 arg11, swig_type_588 arg12, swig_type_589 arg13, swig_intgo arg14, swig_type_590 arg15, swig_type_591 arg16, swig_type_592 arg17, swig_type_593 arg18, swig_type_594 arg19, swig_type_595 arg20);
 extern swig_intgo _wrap_FLAT_DRAFT_START_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_DRAFT_DECODE_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_DRAFT_RUN_native_7d9de88fb9623ede(void);
@@ -1217,10 +1219,10 @@ extern swig_intgo _wrap_FLAT_DRAFTS_SIDS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_DRAFTS_SCORES_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_DRAFTS_ORDINALS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_DRAFTS_COUNT_native_7d9de88fb9623ede(void);
-extern void _wrap_flat_draft_decoder_enqueue_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_595 arg3, swig_type_596 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_597 arg8, swig_type_598 arg9, swig_type_599 arg10, swig_type_600 arg11, swig_type_601 arg12, swig_type_602 arg13, swig_type_603 arg14, swig_intgo arg15, swig_type_604 arg16, swig_type_605 arg17, swig_type_606 arg18);
-extern uintptr_t _wrap_flat_output_layer_create_native_7d9de88fb9623ede(swig_type_607 arg1, swig_type_608 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_609 arg6, swig_type_610 arg7, swig_type_611 arg8, swig_type_612 arg9, float arg10, swig_intgo arg11, swig_type_613 arg12);
-extern uintptr_t _wrap_flat_hidden_create_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_614 arg4, swig_type_615 arg5);
-extern void _wrap_flat_hidden_step_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_616 arg3, swig_type_617 arg4, swig_type_618 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_619 arg9, swig_type_620 arg10, swig_type_621 arg11, swig_type_622 arg12, swig_type_623 arg13, swig_type_624 arg14, swig_type_625 arg15, float arg16, swig_type_626 arg17, swig_type_627 arg18, swig_type_628 arg19);
+extern void _wrap_flat_draft_decoder_enqueue_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_596 arg3, swig_type_597 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_598 arg8, swig_type_599 arg9, swig_type_600 arg10, swig_type_601 arg11, swig_type_602 arg12, swig_type_603 arg13, swig_type_604 arg14, swig_intgo arg15, swig_type_605 arg16, swig_type_606 arg17, swig_type_607 arg18);
+extern uintptr_t _wrap_flat_output_layer_create_native_7d9de88fb9623ede(swig_type_608 arg1, swig_type_609 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_610 arg6, swig_type_611 arg7, swig_type_612 arg8, swig_type_613 arg9, float arg10, swig_intgo arg11, swig_type_614 arg12);
+extern uintptr_t _wrap_flat_hidden_create_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_615 arg4, swig_type_616 arg5);
+extern void _wrap_flat_hidden_step_native_7d9de88fb9623ede(uintptr_t arg1, swig_intgo arg2, swig_type_617 arg3, swig_type_618 arg4, swig_type_619 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_620 arg9, swig_type_621 arg10, swig_type_622 arg11, swig_type_623 arg12, swig_type_624 arg13, swig_type_625 arg14, swig_type_626 arg15, float arg16, swig_type_627 arg17, swig_type_628 arg18, swig_type_629 arg19);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_7d9de88fb9623ede(void);
@@ -1230,9 +1232,9 @@ extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_7d9de88fb9623ede(vo
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_7d9de88fb9623ede(void);
-extern void _wrap_flat_hidden_get_stats_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_629 arg2, swig_type_630 arg3, swig_type_631 arg4);
-extern uintptr_t _wrap_flat_speculation_create_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_632 arg5, swig_type_633 arg6);
-extern swig_type_634 _wrap_flat_speculation_begin_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_635 arg2, swig_type_636 arg3, swig_type_637 arg4);
+extern void _wrap_flat_hidden_get_stats_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_630 arg2, swig_type_631 arg3, swig_type_632 arg4);
+extern uintptr_t _wrap_flat_speculation_create_native_7d9de88fb9623ede(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_633 arg5, swig_type_634 arg6);
+extern swig_type_635 _wrap_flat_speculation_begin_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_636 arg2, swig_type_637 arg3, swig_type_638 arg4);
 extern swig_intgo _wrap_FLAT_TREE_DEPTH_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_TREE_SLOT_COUNT_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_TREE_NODES_native_7d9de88fb9623ede(void);
@@ -1249,23 +1251,23 @@ extern swig_intgo _wrap_FLAT_TREE_ANCESTORS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_TREE_DRAFT_NODES_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_TREE_COUNT_native_7d9de88fb9623ede(void);
-extern void _wrap_flat_speculation_get_tree_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_638 arg2, swig_type_639 arg3);
-extern void _wrap_flat_speculation_add_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_640 arg2);
-extern void _wrap_flat_speculation_get_mask_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_641 arg2, swig_type_642 arg3, swig_type_643 arg4);
-extern void _wrap_flat_speculation_verify_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_644 arg2, swig_type_645 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_646 arg7, swig_type_647 arg8, swig_type_648 arg9, swig_type_649 arg10, swig_type_650 arg11, swig_type_651 arg12, swig_type_652 arg13);
+extern void _wrap_flat_speculation_get_tree_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_639 arg2, swig_type_640 arg3);
+extern void _wrap_flat_speculation_add_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_641 arg2);
+extern void _wrap_flat_speculation_get_mask_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_642 arg2, swig_type_643 arg3, swig_type_644 arg4);
+extern void _wrap_flat_speculation_verify_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_645 arg2, swig_type_646 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_647 arg7, swig_type_648 arg8, swig_type_649 arg9, swig_type_650 arg10, swig_type_651 arg11, swig_type_652 arg12, swig_type_653 arg13);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_7d9de88fb9623ede(void);
-extern void _wrap_flat_speculation_get_stats_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_653 arg2, swig_type_654 arg3);
-extern void _wrap_flat_relaxed_draw_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_655 arg2, float arg3, swig_intgo arg4, swig_type_656 arg5, swig_type_657 arg6, swig_intgo arg7, swig_type_658 arg8, swig_type_659 arg9);
+extern void _wrap_flat_speculation_get_stats_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_654 arg2, swig_type_655 arg3);
+extern void _wrap_flat_relaxed_draw_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_656 arg2, float arg3, swig_intgo arg4, swig_type_657 arg5, swig_type_658 arg6, swig_intgo arg7, swig_type_659 arg8, swig_type_660 arg9);
 extern swig_intgo _wrap_FLAT_RELAXED_LIVE_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_RELAXED_ACCEPTED_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_RELAXED_GOES_ON_native_7d9de88fb9623ede(void);
 extern swig_intgo _wrap_FLAT_RELAXED_COUNT_native_7d9de88fb9623ede(void);
-extern void _wrap_flat_relaxed_verify_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_660 arg2, swig_type_661 arg3, swig_type_662 arg4, float arg5, swig_intgo arg6, swig_type_663 arg7, swig_type_664 arg8, swig_intgo arg9, swig_type_665 arg10, swig_type_666 arg11, swig_type_667 arg12);
+extern void _wrap_flat_relaxed_verify_native_7d9de88fb9623ede(uintptr_t arg1, swig_type_661 arg2, swig_type_662 arg3, swig_type_663 arg4, float arg5, swig_intgo arg6, swig_type_664 arg7, swig_type_665 arg8, swig_intgo arg9, swig_type_666 arg10, swig_type_667 arg11, swig_type_668 arg12);
 #undef intgo
 */
 import "C"
@@ -2942,7 +2944,7 @@ func Flat_import_create() (_swig_ret uintptr) {
 	return swig_r
 }
 
-func Flat_import_open(arg1 uintptr, arg2 string, arg3 int, arg4 []int32, arg5 int, arg6 string, arg7 string, arg8 string, arg9 string, arg10 string, arg11 string, arg12 int64, arg13 int, arg14 int, arg15 string, arg16 []byte) {
+func Flat_import_open(arg1 uintptr, arg2 string, arg3 int, arg4 []int32, arg5 int, arg6 string, arg7 string, arg8 string, arg9 string, arg10 string, arg11 string, arg12 int64, arg13 int, arg14 int, arg15 string, arg16 uintptr, arg17 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
@@ -2959,7 +2961,8 @@ func Flat_import_open(arg1 uintptr, arg2 string, arg3 int, arg4 []int32, arg5 in
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
 	_swig_i_15 := arg16
-	C._wrap_flat_import_open_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_3)), C.swig_intgo(_swig_i_4), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_10)), C.swig_type_71(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_15)))
+	_swig_i_16 := arg17
+	C._wrap_flat_import_open_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_3)), C.swig_intgo(_swig_i_4), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_10)), C.swig_type_71(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_14)), C.uintptr_t(_swig_i_15), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_16)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2988,7 +2991,7 @@ func Flat_import_open(arg1 uintptr, arg2 string, arg3 int, arg4 []int32, arg5 in
 		Swig_escape_val = arg15
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg16
+		Swig_escape_val = arg17
 	}
 }
 
@@ -3055,10 +3058,20 @@ func Flat_import_add_to(arg1 uintptr, arg2 uintptr, arg3 []byte) {
 	}
 }
 
+func Flat_import_add_to_catalog(arg1 uintptr, arg2 uintptr, arg3 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_flat_import_add_to_catalog_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_2)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+}
+
 func Flat_returned_loans(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_flat_returned_loans_native_7d9de88fb9623ede(*(*C.swig_type_87)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_flat_returned_loans_native_7d9de88fb9623ede(*(*C.swig_type_88)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3069,7 +3082,7 @@ func Flat_builder_finish(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3083,7 +3096,7 @@ func Flat_index_open(arg1 uintptr, arg2 string, arg3 int, arg4 int, arg5 []byte)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_index_open_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3101,7 +3114,7 @@ func Flat_index_open_memory(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_1)), C.swig_type_92(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_1)), C.swig_type_93(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3308,7 +3321,7 @@ func Flat_index_peek(arg1 string, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_peek_native_7d9de88fb9623ede(*(*C.swig_type_94)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_peek_native_7d9de88fb9623ede(*(*C.swig_type_95)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3328,7 +3341,7 @@ func Flat_index_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_info_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_info_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3344,7 +3357,7 @@ func Flat_index_verify(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_verify_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_verify_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3354,7 +3367,7 @@ func Flat_index_write(arg1 uintptr, arg2 string, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_write_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_write_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3368,7 +3381,7 @@ func Flat_index_bytes(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int64) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_index_bytes_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_index_bytes_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3385,7 +3398,7 @@ func Flat_index_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_section_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_107(_swig_i_1), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_section_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_108(_swig_i_1), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3407,7 +3420,7 @@ func Flat_index_get_metadata(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_metadata_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_112(_swig_i_1), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_metadata_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_113(_swig_i_1), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3427,7 +3440,7 @@ func Flat_index_codebook(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_index_codebook_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_index_codebook_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3444,7 +3457,7 @@ func Flat_index_sids(arg1 uintptr, arg2 []int64, arg3 int, arg4 []int32, arg5 []
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_sids_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_sids_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3466,7 +3479,7 @@ func Flat_index_find_sids(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int32, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_find_sids_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_1)), C.swig_type_125(_swig_i_2), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_find_sids_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_1)), C.swig_type_126(_swig_i_2), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3486,7 +3499,7 @@ func Flat_index_ordinals(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []byte) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_ordinals_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_ordinals_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3505,7 +3518,7 @@ func Flat_index_children(arg1 uintptr, arg2 []int32, arg3 []int32, arg4 []int32,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_children_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_children_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3530,7 +3543,7 @@ func Flat_index_upload(arg1 uintptr, arg2 int, arg3 int, arg4 int, arg5 int64, a
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_index_upload_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_137(_swig_i_4), C.swig_type_138(_swig_i_5), C.swig_type_139(_swig_i_6), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_index_upload_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_138(_swig_i_4), C.swig_type_139(_swig_i_5), C.swig_type_140(_swig_i_6), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -3541,7 +3554,7 @@ func Flat_index_get_upload(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_upload_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_upload_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3554,7 +3567,7 @@ func Flat_index_unload(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_unload_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_unload_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3621,7 +3634,7 @@ func Flat_builder_declare_attribute(arg1 uintptr, arg2 string, arg3 int, arg4 []
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_builder_declare_attribute_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_builder_declare_attribute_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3643,7 +3656,7 @@ func Flat_builder_set_attribute(arg1 uintptr, arg2 string, arg3 int64, arg4 []by
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	C._wrap_flat_builder_set_attribute_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_1)), C.swig_type_147(_swig_i_2), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_11)))
+	C._wrap_flat_builder_set_attribute_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_1)), C.swig_type_148(_swig_i_2), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3679,7 +3692,7 @@ func Flat_builder_set_attribute(arg1 uintptr, arg2 string, arg3 int64, arg4 []by
 func Flat_columns_create(arg1 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_flat_columns_create_native_7d9de88fb9623ede(*(*C.swig_type_157)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (uintptr)(C._wrap_flat_columns_create_native_7d9de88fb9623ede(*(*C.swig_type_158)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3699,7 +3712,7 @@ func Flat_columns_put(arg1 uintptr, arg2 string, arg3 int64, arg4 []byte, arg5 [
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	C._wrap_flat_columns_put_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_1)), C.swig_type_159(_swig_i_2), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_11)))
+	C._wrap_flat_columns_put_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_1)), C.swig_type_160(_swig_i_2), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3736,7 +3749,7 @@ func Flat_index_attribute_count(arg1 uintptr, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_flat_index_attribute_count_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_flat_index_attribute_count_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3751,7 +3764,7 @@ func Flat_index_get_attribute(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []flo
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int64)(C._wrap_flat_index_get_attribute_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_172(_swig_i_1), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (int64)(C._wrap_flat_index_get_attribute_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3775,7 +3788,7 @@ func Flat_index_attribute_integers(arg1 uintptr, arg2 int64, arg3 int64, arg4 in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_flat_index_attribute_integers_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_177(_swig_i_1), C.swig_type_178(_swig_i_2), C.swig_type_179(_swig_i_3), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_6)))
+	C._wrap_flat_index_attribute_integers_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_178(_swig_i_1), C.swig_type_179(_swig_i_2), C.swig_type_180(_swig_i_3), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -3795,7 +3808,7 @@ func Flat_index_attribute_numbers(arg1 uintptr, arg2 int64, arg3 int64, arg4 int
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_flat_index_attribute_numbers_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_183(_swig_i_1), C.swig_type_184(_swig_i_2), C.swig_type_185(_swig_i_3), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_6)))
+	C._wrap_flat_index_attribute_numbers_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_184(_swig_i_1), C.swig_type_185(_swig_i_2), C.swig_type_186(_swig_i_3), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -3816,7 +3829,7 @@ func Flat_index_attribute_lists(arg1 uintptr, arg2 int64, arg3 int64, arg4 int64
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_index_attribute_lists_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_189(_swig_i_1), C.swig_type_190(_swig_i_2), C.swig_type_191(_swig_i_3), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_index_attribute_lists_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_190(_swig_i_1), C.swig_type_191(_swig_i_2), C.swig_type_192(_swig_i_3), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -3840,7 +3853,7 @@ func Flat_index_attribute_strings(arg1 uintptr, arg2 int64, arg3 int64, arg4 int
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_flat_index_attribute_strings_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_197(_swig_i_1), C.swig_type_198(_swig_i_2), C.swig_type_199(_swig_i_3), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (int64)(C._wrap_flat_index_attribute_strings_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_198(_swig_i_1), C.swig_type_199(_swig_i_2), C.swig_type_200(_swig_i_3), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -3857,7 +3870,7 @@ func Flat_builder_plan(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_plan_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_builder_plan_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3873,7 +3886,7 @@ func Flat_plan_estimate(arg1 []int32, arg2 int, arg3 int, arg4 int, arg5 int, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (uintptr)(C._wrap_flat_plan_estimate_native_7d9de88fb9623ede(*(*C.swig_type_204)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_205(_swig_i_5), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (uintptr)(C._wrap_flat_plan_estimate_native_7d9de88fb9623ede(*(*C.swig_type_205)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_206(_swig_i_5), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3951,7 +3964,7 @@ func Flat_plan_get_info(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_plan_get_info_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_plan_get_info_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3967,7 +3980,7 @@ func Flat_plan_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_plan_get_section_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_209(_swig_i_1), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_plan_get_section_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_210(_swig_i_1), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3991,7 +4004,7 @@ func Flat_filter_from_items(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte, a
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (uintptr)(C._wrap_flat_filter_from_items_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (uintptr)(C._wrap_flat_filter_from_items_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4017,7 +4030,7 @@ func Flat_filter_from_rows(arg1 uintptr, arg2 int, arg3 []byte, arg4 int64, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_filter_from_rows_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_2)), C.swig_type_220(_swig_i_3), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_filter_from_rows_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_2)), C.swig_type_221(_swig_i_3), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4045,7 +4058,7 @@ func Flat_filter_from_term(arg1 uintptr, arg2 int, arg3 string, arg4 []int64, ar
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	swig_r = (uintptr)(C._wrap_flat_filter_from_term_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_7))))
+	swig_r = (uintptr)(C._wrap_flat_filter_from_term_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_7))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4072,7 +4085,7 @@ func Flat_filter_parse(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret uintpt
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_flat_filter_parse_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (uintptr)(C._wrap_flat_filter_parse_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4087,7 +4100,7 @@ func Flat_filter_text(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int64) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_filter_text_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_filter_text_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4103,7 +4116,7 @@ func Flat_filter_combine(arg1 int, arg2 uintptr, arg3 uintptr, arg4 []byte) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_flat_filter_combine_native_7d9de88fb9623ede(C.swig_intgo(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_flat_filter_combine_native_7d9de88fb9623ede(C.swig_intgo(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -4120,7 +4133,7 @@ func Flat_filter_update(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte, arg5 
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	swig_r = (uintptr)(C._wrap_flat_filter_update_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_7))))
+	swig_r = (uintptr)(C._wrap_flat_filter_update_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_7))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4147,7 +4160,7 @@ func Flat_filter_on(arg1 uintptr, arg2 uintptr, arg3 []byte) (_swig_ret uintptr)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_flat_filter_on_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (uintptr)(C._wrap_flat_filter_on_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4157,7 +4170,7 @@ func Flat_filter_on(arg1 uintptr, arg2 uintptr, arg3 []byte) (_swig_ret uintptr)
 func Flat_filter_prepare(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_filter_prepare_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_filter_prepare_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_242)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4207,7 +4220,7 @@ func Flat_filter_get_info(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_filter_get_info_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_242)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_filter_get_info_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4221,7 +4234,7 @@ func Flat_filter_rows(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int64)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_filter_rows_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_246)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_filter_rows_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_246)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4243,7 +4256,7 @@ func Flat_catalog_create(arg1 uintptr, arg2 int, arg3 string, arg4 int, arg5 int
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	swig_r = (uintptr)(C._wrap_flat_catalog_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_type_248(_swig_i_4), C.swig_type_249(_swig_i_5), C.swig_type_250(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_9))))
+	swig_r = (uintptr)(C._wrap_flat_catalog_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_type_249(_swig_i_4), C.swig_type_250(_swig_i_5), C.swig_type_251(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_9))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4266,7 +4279,7 @@ func Flat_catalog_open(arg1 uintptr, arg2 string, arg3 int, arg4 int, arg5 int64
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
-	swig_r = (uintptr)(C._wrap_flat_catalog_open_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_253(_swig_i_4), C.swig_type_254(_swig_i_5), C.swig_type_255(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_intgo(_swig_i_9), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_10))))
+	swig_r = (uintptr)(C._wrap_flat_catalog_open_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_254(_swig_i_4), C.swig_type_255(_swig_i_5), C.swig_type_256(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_intgo(_swig_i_9), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_10))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4288,7 +4301,7 @@ func Flat_catalog_add(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, arg5 i
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
-	C._wrap_flat_catalog_add_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_3)), C.swig_type_259(_swig_i_4), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_261)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_8)), C.uintptr_t(_swig_i_9), *(*C.swig_type_264)(unsafe.Pointer(&_swig_i_10)))
+	C._wrap_flat_catalog_add_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_259)(unsafe.Pointer(&_swig_i_3)), C.swig_type_260(_swig_i_4), *(*C.swig_type_261)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_264)(unsafe.Pointer(&_swig_i_8)), C.uintptr_t(_swig_i_9), *(*C.swig_type_265)(unsafe.Pointer(&_swig_i_10)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4324,7 +4337,7 @@ func Flat_catalog_add_arrow(arg1 uintptr, arg2 int64, arg3 []byte, arg4 []byte, 
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	swig_r = (int64)(C._wrap_flat_catalog_add_arrow_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_266(_swig_i_1), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_268)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_7)), C.swig_intgo(_swig_i_8), *(*C.swig_type_273)(unsafe.Pointer(&_swig_i_9))))
+	swig_r = (int64)(C._wrap_flat_catalog_add_arrow_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_267(_swig_i_1), *(*C.swig_type_268)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_273)(unsafe.Pointer(&_swig_i_7)), C.swig_intgo(_swig_i_8), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_9))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4357,7 +4370,7 @@ func Flat_catalog_remove(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int64)(C._wrap_flat_catalog_remove_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_275)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_276)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_277)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (int64)(C._wrap_flat_catalog_remove_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_276)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_277)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_279)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4376,7 +4389,7 @@ func Flat_catalog_remove(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte, arg5
 func Flat_catalog_discard(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_catalog_discard_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_279)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_catalog_discard_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_280)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4386,7 +4399,7 @@ func Flat_catalog_publish(arg1 uintptr, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_flat_catalog_publish_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_281)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_flat_catalog_publish_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_282)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4398,7 +4411,7 @@ func Flat_catalog_rollback(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_catalog_rollback_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_283(_swig_i_1), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_catalog_rollback_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_284(_swig_i_1), *(*C.swig_type_285)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4410,7 +4423,7 @@ func Flat_catalog_refresh(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_catalog_refresh_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_286(_swig_i_1), *(*C.swig_type_287)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_catalog_refresh_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_287(_swig_i_1), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4431,7 +4444,7 @@ func Flat_catalog_compact(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int64, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int64)(C._wrap_flat_catalog_compact_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_289(_swig_i_3), C.swig_type_290(_swig_i_4), *(*C.swig_type_291)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (int64)(C._wrap_flat_catalog_compact_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_290(_swig_i_3), C.swig_type_291(_swig_i_4), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
 	}
@@ -4441,7 +4454,7 @@ func Flat_catalog_compact(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int64, arg5
 func Flat_catalog_sync(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_catalog_sync_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_catalog_sync_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4452,7 +4465,7 @@ func Flat_catalog_snapshot(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret uin
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_flat_catalog_snapshot_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_293(_swig_i_1), *(*C.swig_type_294)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (uintptr)(C._wrap_flat_catalog_snapshot_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_294(_swig_i_1), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4615,7 +4628,7 @@ func Flat_catalog_get_info(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_catalog_get_info_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_296)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_catalog_get_info_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_296)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4701,7 +4714,7 @@ func Flat_catalog_versions(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret i
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_catalog_versions_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_catalog_versions_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4724,7 +4737,7 @@ func Flat_constraint_create_ruled(arg1 uintptr, arg2 uintptr, arg3 int, arg4 []i
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
-	swig_r = (uintptr)(C._wrap_flat_constraint_create_ruled_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_10))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_create_ruled_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_10))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -4753,7 +4766,7 @@ func Flat_constraint_create(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4768,7 +4781,7 @@ func Flat_constraint_exclude(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_constraint_exclude_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_309)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_exclude_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_309)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4885,7 +4898,7 @@ func Flat_constraint_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_constraint_get_info_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_313)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_314)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_constraint_get_info_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_313)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_314)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4910,7 +4923,7 @@ func Flat_constraint_items(arg1 uintptr, arg2 []int64, arg3 int64, arg4 int64, a
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	C._wrap_flat_constraint_items_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_1)), C.swig_type_316(_swig_i_2), C.swig_type_317(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_318)(unsafe.Pointer(&_swig_i_5)), C.swig_type_319(_swig_i_6), *(*C.swig_type_320)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_321)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_322)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_11)))
+	C._wrap_flat_constraint_items_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_1)), C.swig_type_317(_swig_i_2), C.swig_type_318(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_319)(unsafe.Pointer(&_swig_i_5)), C.swig_type_320(_swig_i_6), *(*C.swig_type_321)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_322)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_325)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4939,7 +4952,7 @@ func Flat_index_item_rows(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_rows_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_325(_swig_i_1), *(*C.swig_type_326)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_rows_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_326(_swig_i_1), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4958,7 +4971,7 @@ func Flat_index_items(arg1 uintptr, arg2 []int64, arg3 int64, arg4 int64, arg5 i
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_index_items_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_1)), C.swig_type_329(_swig_i_2), C.swig_type_330(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_331)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_333)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_index_items_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_329)(unsafe.Pointer(&_swig_i_1)), C.swig_type_330(_swig_i_2), C.swig_type_331(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_333)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_335)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4981,7 +4994,7 @@ func Flat_index_item_ordinals(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_ordinals_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_335)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_ordinals_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_338)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4998,7 +5011,7 @@ func Flat_index_item_priorities(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 [
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_priorities_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_338)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_priorities_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5016,7 +5029,7 @@ func Flat_index_item_ids(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_index_item_ids_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_342)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_index_item_ids_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_342)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_345)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5037,7 +5050,7 @@ func Flat_index_item_names(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_index_item_names_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_346)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_347)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_index_item_names_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_347)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_349)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5057,7 +5070,7 @@ func Flat_index_find_item(arg1 uintptr, arg2 int64, arg3 []byte, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_find_item_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_350(_swig_i_1), *(*C.swig_type_351)(unsafe.Pointer(&_swig_i_2)), C.swig_type_352(_swig_i_3), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_find_item_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_351(_swig_i_1), *(*C.swig_type_352)(unsafe.Pointer(&_swig_i_2)), C.swig_type_353(_swig_i_3), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5086,7 +5099,7 @@ func Flat_session_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int, arg5 in
 	_swig_i_14 := arg15
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
-	swig_r = (uintptr)(C._wrap_flat_session_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_356)(unsafe.Pointer(&_swig_i_9)), C.swig_type_357(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), C.swig_intgo(_swig_i_14), C.swig_type_358(_swig_i_15), *(*C.swig_type_359)(unsafe.Pointer(&_swig_i_16))))
+	swig_r = (uintptr)(C._wrap_flat_session_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_356)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_357)(unsafe.Pointer(&_swig_i_9)), C.swig_type_358(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), C.swig_intgo(_swig_i_14), C.swig_type_359(_swig_i_15), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_16))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -5123,7 +5136,7 @@ func Flat_session_start(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int64, ar
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_session_start_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_1)), C.swig_type_361(_swig_i_2), *(*C.swig_type_362)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_363)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_7)), C.swig_type_366(_swig_i_8), *(*C.swig_type_367)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_368)(unsafe.Pointer(&_swig_i_10)), C.swig_type_369(_swig_i_11), *(*C.swig_type_370)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_371)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_372)(unsafe.Pointer(&_swig_i_14)), C.swig_type_373(_swig_i_15), *(*C.swig_type_374)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_375)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_376)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_377)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_session_start_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_361)(unsafe.Pointer(&_swig_i_1)), C.swig_type_362(_swig_i_2), *(*C.swig_type_363)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_366)(unsafe.Pointer(&_swig_i_7)), C.swig_type_367(_swig_i_8), *(*C.swig_type_368)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_10)), C.swig_type_370(_swig_i_11), *(*C.swig_type_371)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_372)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_373)(unsafe.Pointer(&_swig_i_14)), C.swig_type_374(_swig_i_15), *(*C.swig_type_375)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_376)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_377)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5189,7 +5202,7 @@ func Flat_session_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_session_step_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_2)), C.swig_type_380(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_381(_swig_i_7), C.swig_type_382(_swig_i_8), C.swig_type_383(_swig_i_9), C.swig_type_384(_swig_i_10), C.swig_type_385(_swig_i_11), *(*C.swig_type_386)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_388)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_389)(unsafe.Pointer(&_swig_i_17)), C.swig_type_390(_swig_i_18), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_session_step_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_2)), C.swig_type_381(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_382(_swig_i_7), C.swig_type_383(_swig_i_8), C.swig_type_384(_swig_i_9), C.swig_type_385(_swig_i_10), C.swig_type_386(_swig_i_11), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_388)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_389)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_17)), C.swig_type_391(_swig_i_18), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5222,7 +5235,7 @@ func Flat_session_children(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_flat_session_children_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_393)(unsafe.Pointer(&_swig_i_1)), C.swig_type_394(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_395)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_396)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_397)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (int64)(C._wrap_flat_session_children_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_394)(unsafe.Pointer(&_swig_i_1)), C.swig_type_395(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_396)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_397)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_398)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5370,7 +5383,7 @@ func Flat_session_get_beams(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_beams_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_398)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_399)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_beams_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_399)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_400)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5384,7 +5397,7 @@ func Flat_session_fetch(arg1 uintptr, arg2 []int64, arg3 int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_session_fetch_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_400)(unsafe.Pointer(&_swig_i_1)), C.swig_type_401(_swig_i_2), *(*C.swig_type_402)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_session_fetch_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_1)), C.swig_type_402(_swig_i_2), *(*C.swig_type_403)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5411,7 +5424,7 @@ func Flat_session_get_items(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, 
 	_swig_i_14 := arg15
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
-	C._wrap_flat_session_get_items_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_403)(unsafe.Pointer(&_swig_i_1)), C.swig_type_404(_swig_i_2), C.swig_type_405(_swig_i_3), C.swig_type_406(_swig_i_4), C.swig_intgo(_swig_i_5), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_6)), C.swig_type_408(_swig_i_7), *(*C.swig_type_409)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_414)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_415)(unsafe.Pointer(&_swig_i_14)), C.swig_type_416(_swig_i_15), *(*C.swig_type_417)(unsafe.Pointer(&_swig_i_16)))
+	C._wrap_flat_session_get_items_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_404)(unsafe.Pointer(&_swig_i_1)), C.swig_type_405(_swig_i_2), C.swig_type_406(_swig_i_3), C.swig_type_407(_swig_i_4), C.swig_intgo(_swig_i_5), *(*C.swig_type_408)(unsafe.Pointer(&_swig_i_6)), C.swig_type_409(_swig_i_7), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_414)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_415)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_416)(unsafe.Pointer(&_swig_i_14)), C.swig_type_417(_swig_i_15), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_16)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5450,7 +5463,7 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_session_stop_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_1)), C.swig_type_419(_swig_i_2), C.swig_type_420(_swig_i_3), *(*C.swig_type_421)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_session_stop_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_1)), C.swig_type_420(_swig_i_2), C.swig_type_421(_swig_i_3), *(*C.swig_type_422)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5519,7 +5532,7 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_stats_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_422)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_423)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_stats_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_423)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_424)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5550,7 +5563,7 @@ func Flat_session_get_counters(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_session_get_counters_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_425)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_426)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_427)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_session_get_counters_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_426)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_427)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_428)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5574,7 +5587,7 @@ func Flat_constraint_set_create(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 [
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_428)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_429)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_430)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_431)(unsafe.Pointer(&_swig_i_4)), C.swig_type_432(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_433)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_429)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_430)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_431)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_432)(unsafe.Pointer(&_swig_i_4)), C.swig_type_433(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_434)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5603,7 +5616,7 @@ func Flat_constraint_set_prefixes(arg1 uintptr, arg2 []int32, arg3 []int32, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_prefixes_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_434)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_435)(unsafe.Pointer(&_swig_i_2)), C.swig_type_436(_swig_i_3), *(*C.swig_type_437)(unsafe.Pointer(&_swig_i_4)), C.swig_type_438(_swig_i_5), *(*C.swig_type_439)(unsafe.Pointer(&_swig_i_6)), C.swig_type_440(_swig_i_7), *(*C.swig_type_441)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_prefixes_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_435)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_436)(unsafe.Pointer(&_swig_i_2)), C.swig_type_437(_swig_i_3), *(*C.swig_type_438)(unsafe.Pointer(&_swig_i_4)), C.swig_type_439(_swig_i_5), *(*C.swig_type_440)(unsafe.Pointer(&_swig_i_6)), C.swig_type_441(_swig_i_7), *(*C.swig_type_442)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5631,7 +5644,7 @@ func Flat_constraint_set_advance(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_advance_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_442)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_443)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_444)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_445)(unsafe.Pointer(&_swig_i_4)), C.swig_type_446(_swig_i_5), *(*C.swig_type_447)(unsafe.Pointer(&_swig_i_6)), C.swig_type_448(_swig_i_7), *(*C.swig_type_449)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_advance_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_443)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_444)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_445)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_446)(unsafe.Pointer(&_swig_i_4)), C.swig_type_447(_swig_i_5), *(*C.swig_type_448)(unsafe.Pointer(&_swig_i_6)), C.swig_type_449(_swig_i_7), *(*C.swig_type_450)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5666,7 +5679,7 @@ func Flat_constraint_set_mask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_constraint_set_mask_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_450)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_452)(unsafe.Pointer(&_swig_i_3)), C.swig_type_453(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_454(_swig_i_8), C.swig_type_455(_swig_i_9), C.swig_type_456(_swig_i_10), C.swig_type_457(_swig_i_11), *(*C.swig_type_458)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_constraint_set_mask_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_452)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_453)(unsafe.Pointer(&_swig_i_3)), C.swig_type_454(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_455(_swig_i_8), C.swig_type_456(_swig_i_9), C.swig_type_457(_swig_i_10), C.swig_type_458(_swig_i_11), *(*C.swig_type_459)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5690,7 +5703,7 @@ func Flat_constraint_set_bitmask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_constraint_set_bitmask_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_459)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_460)(unsafe.Pointer(&_swig_i_2)), C.swig_type_461(_swig_i_3), C.swig_type_462(_swig_i_4), *(*C.swig_type_463)(unsafe.Pointer(&_swig_i_5)), C.swig_type_464(_swig_i_6), *(*C.swig_type_465)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_constraint_set_bitmask_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_460)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_461)(unsafe.Pointer(&_swig_i_2)), C.swig_type_462(_swig_i_3), C.swig_type_463(_swig_i_4), *(*C.swig_type_464)(unsafe.Pointer(&_swig_i_5)), C.swig_type_465(_swig_i_6), *(*C.swig_type_466)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5724,7 +5737,7 @@ func Flat_constraint_set_topk(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_constraint_set_topk_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_466)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_467)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_468)(unsafe.Pointer(&_swig_i_3)), C.swig_type_469(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_470(_swig_i_8), C.swig_type_471(_swig_i_9), C.swig_type_472(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_473)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_474)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_475)(unsafe.Pointer(&_swig_i_15)), C.swig_type_476(_swig_i_16), *(*C.swig_type_477)(unsafe.Pointer(&_swig_i_17)))
+	C._wrap_flat_constraint_set_topk_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_467)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_468)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_469)(unsafe.Pointer(&_swig_i_3)), C.swig_type_470(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_471(_swig_i_8), C.swig_type_472(_swig_i_9), C.swig_type_473(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_474)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_475)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_476)(unsafe.Pointer(&_swig_i_15)), C.swig_type_477(_swig_i_16), *(*C.swig_type_478)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5773,7 +5786,7 @@ func Flat_constraint_set_sample(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 [
 	_swig_i_21 := arg22
 	_swig_i_22 := arg23
 	_swig_i_23 := arg24
-	C._wrap_flat_constraint_set_sample_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_478)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_479)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_480)(unsafe.Pointer(&_swig_i_3)), C.swig_type_481(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_482(_swig_i_8), C.swig_type_483(_swig_i_9), C.swig_type_484(_swig_i_10), C.swig_intgo(_swig_i_11), *(*C.swig_type_485)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_486)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_487)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_488)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_489)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_490)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_491)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_492)(unsafe.Pointer(&_swig_i_19)), *(*C.swig_type_493)(unsafe.Pointer(&_swig_i_20)), *(*C.swig_type_494)(unsafe.Pointer(&_swig_i_21)), C.swig_type_495(_swig_i_22), *(*C.swig_type_496)(unsafe.Pointer(&_swig_i_23)))
+	C._wrap_flat_constraint_set_sample_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_479)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_480)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_481)(unsafe.Pointer(&_swig_i_3)), C.swig_type_482(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_483(_swig_i_8), C.swig_type_484(_swig_i_9), C.swig_type_485(_swig_i_10), C.swig_intgo(_swig_i_11), *(*C.swig_type_486)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_487)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_488)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_489)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_490)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_491)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_492)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_493)(unsafe.Pointer(&_swig_i_19)), *(*C.swig_type_494)(unsafe.Pointer(&_swig_i_20)), *(*C.swig_type_495)(unsafe.Pointer(&_swig_i_21)), C.swig_type_496(_swig_i_22), *(*C.swig_type_497)(unsafe.Pointer(&_swig_i_23)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5829,7 +5842,7 @@ func Flat_disc_create(arg1 uintptr, arg2 int, arg3 int, arg4 int, arg5 int, arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_disc_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_497(_swig_i_6), C.swig_type_498(_swig_i_7), *(*C.swig_type_499)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_disc_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_498(_swig_i_6), C.swig_type_499(_swig_i_7), *(*C.swig_type_500)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg9
 	}
@@ -5841,7 +5854,7 @@ func Flat_disc_next(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_disc_next_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_501)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_502)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_disc_next_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_502)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_503)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5859,7 +5872,7 @@ func Flat_disc_add(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []int64, arg5 []
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_flat_disc_add_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_503(_swig_i_1), *(*C.swig_type_504)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_505)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_506)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_507)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_508)(unsafe.Pointer(&_swig_i_6)))
+	C._wrap_flat_disc_add_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_504(_swig_i_1), *(*C.swig_type_505)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_506)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_507)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_508)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_509)(unsafe.Pointer(&_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5887,7 +5900,7 @@ func Flat_disc_get(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int32, arg5 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_disc_get_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_509)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_510)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_511)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_512)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_513)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_514)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_515)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_516)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_disc_get_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_510)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_511)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_512)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_513)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_514)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_515)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_516)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_517)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6175,7 +6188,7 @@ func Flat_events_next(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_flat_events_next_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_517)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_518)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_flat_events_next_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_518)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_519)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6190,7 +6203,7 @@ func Flat_adjust_answer(arg1 uintptr, arg2 int64, arg3 int, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_adjust_answer_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_519(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_520)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_adjust_answer_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_520(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_521)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -6202,7 +6215,7 @@ func Flat_result_take(arg1 int64, arg2 []int32, arg3 []float32, arg4 []int64, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_result_take_native_7d9de88fb9623ede(C.swig_type_521(_swig_i_0), *(*C.swig_type_522)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_523)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_524)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_525)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_result_take_native_7d9de88fb9623ede(C.swig_type_522(_swig_i_0), *(*C.swig_type_523)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_524)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_525)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_526)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6226,7 +6239,7 @@ func Flat_model_open(arg1 string, arg2 int, arg3 int, arg4 int, arg5 string, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (uintptr)(C._wrap_flat_model_open_native_7d9de88fb9623ede(*(*C.swig_type_526)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_527)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_528)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (uintptr)(C._wrap_flat_model_open_native_7d9de88fb9623ede(*(*C.swig_type_527)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_528)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_529)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -6348,7 +6361,7 @@ func Flat_model_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_model_get_info_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_529)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_530)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_531)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_model_get_info_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_530)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_531)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_532)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6537,7 +6550,7 @@ func Flat_runner_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, 
 	_swig_i_12 := arg13
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
-	swig_r = (uintptr)(C._wrap_flat_runner_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), *(*C.swig_type_532)(unsafe.Pointer(&_swig_i_5)), C.float(_swig_i_6), C.float(_swig_i_7), *(*C.swig_type_533)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_534)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_535)(unsafe.Pointer(&_swig_i_10)), C.swig_type_536(_swig_i_11), *(*C.swig_type_537)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_538)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_539)(unsafe.Pointer(&_swig_i_14))))
+	swig_r = (uintptr)(C._wrap_flat_runner_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), *(*C.swig_type_533)(unsafe.Pointer(&_swig_i_5)), C.float(_swig_i_6), C.float(_swig_i_7), *(*C.swig_type_534)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_535)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_536)(unsafe.Pointer(&_swig_i_10)), C.swig_type_537(_swig_i_11), *(*C.swig_type_538)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_539)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_540)(unsafe.Pointer(&_swig_i_14))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
 	}
@@ -6566,7 +6579,7 @@ func Flat_runner_events(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_runner_events_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_540)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_runner_events_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_541)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6587,7 +6600,7 @@ func Flat_runner_run(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 int,
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_runner_run_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_541(_swig_i_1), *(*C.swig_type_542)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_543)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_544(_swig_i_8), C.swig_type_545(_swig_i_9), C.swig_type_546(_swig_i_10), *(*C.swig_type_547)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_548)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_runner_run_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_542(_swig_i_1), *(*C.swig_type_543)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_544)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_545(_swig_i_8), C.swig_type_546(_swig_i_9), C.swig_type_547(_swig_i_10), *(*C.swig_type_548)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_549)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -6616,7 +6629,7 @@ func Flat_runner_submit(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 i
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (int64)(C._wrap_flat_runner_submit_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_550(_swig_i_1), *(*C.swig_type_551)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_552)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_553(_swig_i_8), C.swig_type_554(_swig_i_9), C.swig_type_555(_swig_i_10), *(*C.swig_type_556)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (int64)(C._wrap_flat_runner_submit_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_551(_swig_i_1), *(*C.swig_type_552)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_553)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_554(_swig_i_8), C.swig_type_555(_swig_i_9), C.swig_type_556(_swig_i_10), *(*C.swig_type_557)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -6633,7 +6646,7 @@ func Flat_runner_cancel(arg1 uintptr, arg2 int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_cancel_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_557(_swig_i_1), *(*C.swig_type_558)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_cancel_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_558(_swig_i_1), *(*C.swig_type_559)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -6644,7 +6657,7 @@ func Flat_runner_drain(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_flat_runner_drain_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_559(_swig_i_1), *(*C.swig_type_560)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_flat_runner_drain_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_type_560(_swig_i_1), *(*C.swig_type_561)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -6855,7 +6868,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_get_stats_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_561)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_562)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_get_stats_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_562)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_563)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6867,7 +6880,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_runner_close(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_runner_close_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_563)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_runner_close_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_564)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6973,7 +6986,7 @@ func Flat_draft_head_open(arg1 string, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_7d9de88fb9623ede(*(*C.swig_type_564)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_565)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_7d9de88fb9623ede(*(*C.swig_type_565)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_566)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -6990,7 +7003,7 @@ func Flat_draft_head_get_info(arg1 uintptr, arg2 []int64, arg3 []int32, arg4 []b
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_567)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_568)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_569)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_570)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_568)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_569)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_570)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_571)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7015,7 +7028,7 @@ func Flat_draft_head_write(arg1 string, arg2 []int64, arg3 []int32, arg4 []byte,
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_draft_head_write_native_7d9de88fb9623ede(*(*C.swig_type_571)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_572)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_573)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_574)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_575)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_576)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_577)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_draft_head_write_native_7d9de88fb9623ede(*(*C.swig_type_572)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_573)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_574)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_575)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_576)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_577)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_578)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -7053,7 +7066,7 @@ func Flat_draft_decoder_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 in
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_578(_swig_i_8), C.swig_intgo(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_579)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_579(_swig_i_8), C.swig_intgo(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_580)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg12
 	}
@@ -7081,7 +7094,7 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_draft_decoder_run_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_580)(unsafe.Pointer(&_swig_i_1)), C.swig_type_581(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_582(_swig_i_6), C.swig_type_583(_swig_i_7), C.swig_type_584(_swig_i_8), C.swig_type_585(_swig_i_9), C.swig_type_586(_swig_i_10), *(*C.swig_type_587)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_588)(unsafe.Pointer(&_swig_i_12)), C.swig_intgo(_swig_i_13), *(*C.swig_type_589)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_590)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_591)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_592)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_593)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_594)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_draft_decoder_run_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_581)(unsafe.Pointer(&_swig_i_1)), C.swig_type_582(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_583(_swig_i_6), C.swig_type_584(_swig_i_7), C.swig_type_585(_swig_i_8), C.swig_type_586(_swig_i_9), C.swig_type_587(_swig_i_10), *(*C.swig_type_588)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_589)(unsafe.Pointer(&_swig_i_12)), C.swig_intgo(_swig_i_13), *(*C.swig_type_590)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_591)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_592)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_593)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_594)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_595)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7202,7 +7215,7 @@ func Flat_draft_decoder_enqueue(arg1 uintptr, arg2 int, arg3 []byte, arg4 int64,
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_draft_decoder_enqueue_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_595)(unsafe.Pointer(&_swig_i_2)), C.swig_type_596(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_597(_swig_i_7), C.swig_type_598(_swig_i_8), C.swig_type_599(_swig_i_9), C.swig_type_600(_swig_i_10), C.swig_type_601(_swig_i_11), *(*C.swig_type_602)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_603)(unsafe.Pointer(&_swig_i_13)), C.swig_intgo(_swig_i_14), C.swig_type_604(_swig_i_15), *(*C.swig_type_605)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_606)(unsafe.Pointer(&_swig_i_17)))
+	C._wrap_flat_draft_decoder_enqueue_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_596)(unsafe.Pointer(&_swig_i_2)), C.swig_type_597(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_598(_swig_i_7), C.swig_type_599(_swig_i_8), C.swig_type_600(_swig_i_9), C.swig_type_601(_swig_i_10), C.swig_type_602(_swig_i_11), *(*C.swig_type_603)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_604)(unsafe.Pointer(&_swig_i_13)), C.swig_intgo(_swig_i_14), C.swig_type_605(_swig_i_15), *(*C.swig_type_606)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_607)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -7234,7 +7247,7 @@ func Flat_output_layer_create(arg1 []byte, arg2 int64, arg3 int, arg4 int, arg5 
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_7d9de88fb9623ede(*(*C.swig_type_607)(unsafe.Pointer(&_swig_i_0)), C.swig_type_608(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_609(_swig_i_5), C.swig_type_610(_swig_i_6), C.swig_type_611(_swig_i_7), *(*C.swig_type_612)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_613)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_7d9de88fb9623ede(*(*C.swig_type_608)(unsafe.Pointer(&_swig_i_0)), C.swig_type_609(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_610(_swig_i_5), C.swig_type_611(_swig_i_6), C.swig_type_612(_swig_i_7), *(*C.swig_type_613)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_614)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -7254,7 +7267,7 @@ func Flat_hidden_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int64, arg5 [
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_614(_swig_i_3), *(*C.swig_type_615)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_615(_swig_i_3), *(*C.swig_type_616)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -7281,7 +7294,7 @@ func Flat_hidden_step(arg1 uintptr, arg2 int, arg3 []int32, arg4 []byte, arg5 in
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
-	C._wrap_flat_hidden_step_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_616)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_617)(unsafe.Pointer(&_swig_i_3)), C.swig_type_618(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_619(_swig_i_8), C.swig_type_620(_swig_i_9), C.swig_type_621(_swig_i_10), C.swig_type_622(_swig_i_11), C.swig_type_623(_swig_i_12), *(*C.swig_type_624)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_625)(unsafe.Pointer(&_swig_i_14)), C.float(_swig_i_15), *(*C.swig_type_626)(unsafe.Pointer(&_swig_i_16)), C.swig_type_627(_swig_i_17), *(*C.swig_type_628)(unsafe.Pointer(&_swig_i_18)))
+	C._wrap_flat_hidden_step_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_617)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_618)(unsafe.Pointer(&_swig_i_3)), C.swig_type_619(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_620(_swig_i_8), C.swig_type_621(_swig_i_9), C.swig_type_622(_swig_i_10), C.swig_type_623(_swig_i_11), C.swig_type_624(_swig_i_12), *(*C.swig_type_625)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_626)(unsafe.Pointer(&_swig_i_14)), C.float(_swig_i_15), *(*C.swig_type_627)(unsafe.Pointer(&_swig_i_16)), C.swig_type_628(_swig_i_17), *(*C.swig_type_629)(unsafe.Pointer(&_swig_i_18)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -7379,7 +7392,7 @@ func Flat_hidden_get_stats(arg1 uintptr, arg2 []int64, arg3 []float32, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_hidden_get_stats_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_629)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_630)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_631)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_hidden_get_stats_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_630)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_631)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_632)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7399,7 +7412,7 @@ func Flat_speculation_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_632(_swig_i_4), *(*C.swig_type_633)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_633(_swig_i_4), *(*C.swig_type_634)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
 	}
@@ -7412,7 +7425,7 @@ func Flat_speculation_begin(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_speculation_begin_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_635)(unsafe.Pointer(&_swig_i_1)), C.swig_type_636(_swig_i_2), *(*C.swig_type_637)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_speculation_begin_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_636)(unsafe.Pointer(&_swig_i_1)), C.swig_type_637(_swig_i_2), *(*C.swig_type_638)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7554,7 +7567,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_tree_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_638)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_639)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_tree_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_639)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_640)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7566,7 +7579,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_speculation_add(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_speculation_add_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_640)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_speculation_add_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_641)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7577,7 +7590,7 @@ func Flat_speculation_get_mask(arg1 uintptr, arg2 []byte, arg3 int64, arg4 []byt
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_speculation_get_mask_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_641)(unsafe.Pointer(&_swig_i_1)), C.swig_type_642(_swig_i_2), *(*C.swig_type_643)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_speculation_get_mask_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_642)(unsafe.Pointer(&_swig_i_1)), C.swig_type_643(_swig_i_2), *(*C.swig_type_644)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7600,7 +7613,7 @@ func Flat_speculation_verify(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, ar
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_speculation_verify_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_644)(unsafe.Pointer(&_swig_i_1)), C.swig_type_645(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_646(_swig_i_6), C.swig_type_647(_swig_i_7), C.swig_type_648(_swig_i_8), C.swig_type_649(_swig_i_9), C.swig_type_650(_swig_i_10), *(*C.swig_type_651)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_652)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_speculation_verify_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_645)(unsafe.Pointer(&_swig_i_1)), C.swig_type_646(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_647(_swig_i_6), C.swig_type_648(_swig_i_7), C.swig_type_649(_swig_i_8), C.swig_type_650(_swig_i_9), C.swig_type_651(_swig_i_10), *(*C.swig_type_652)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_653)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7664,7 +7677,7 @@ func Flat_speculation_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_stats_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_653)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_654)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_stats_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_654)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_655)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7683,7 +7696,7 @@ func Flat_relaxed_draw(arg1 uintptr, arg2 []float32, arg3 float32, arg4 int, arg
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_relaxed_draw_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_655)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_656(_swig_i_4), C.swig_type_657(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_658)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_659)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_relaxed_draw_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_656)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_657(_swig_i_4), C.swig_type_658(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_659)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_660)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7740,7 +7753,7 @@ func Flat_relaxed_verify(arg1 uintptr, arg2 []float32, arg3 []float32, arg4 []in
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	C._wrap_flat_relaxed_verify_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_660)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_661)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_662)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_663(_swig_i_6), C.swig_type_664(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_665)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_666)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_667)(unsafe.Pointer(&_swig_i_11)))
+	C._wrap_flat_relaxed_verify_native_7d9de88fb9623ede(C.uintptr_t(_swig_i_0), *(*C.swig_type_661)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_662)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_663)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_664(_swig_i_6), C.swig_type_665(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_666)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_667)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_668)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}

@@ -1063,14 +1063,81 @@ static inline void fl_destroy_import(void* object) { fl_import_api->import_destr
  * build can: by flat_cancel and flat_get_progress. */
 static inline flat_handle* flat_import_create(void) { return fl_box(FLAT_IMPORT, NULL, fl_destroy_import); }
 
-/* Arguments as the fields of sidbeam_import_config; texts may be NULL. token_base -1: numbers are codes. */
+#ifndef SWIG
+/* What a config says as a live catalogue has it; owned. */
+typedef struct {
+  sidbeam_index* newest; /* whose codes the config refers to */
+  char* attributes;
+} fl_catalog_form;
+#endif
+
+static inline void fl_drop_form(fl_catalog_form* form) {
+  if (form->newest != NULL) sidbeam_index_release(form->newest);
+  free(form->attributes);
+}
+
+/* The type of an attribute as an import config has it, ":f32"; "" where the index has no such attribute. */
+static inline const char* fl_type_suffix(const sidbeam_index* index, const char* name) {
+  static const char* const types[] = {"", ":i64", ":f32", ":bool", ":string", ":strings"};
+  sidbeam_attribute_info info = SIDBEAM_ATTRIBUTE_INFO_INIT;
+  int64_t number = -1;
+  if (sidbeam_index_find_attribute(index, name, &number, NULL) != SIDBEAM_OK || number < 0 ||
+      sidbeam_index_get_attribute(index, number, &info, NULL) != SIDBEAM_OK || info.type < 1 || info.type > 5)
+    return "";
+  return types[info.type];
+}
+
+/* "price,region:string" with the types that the index has of those that are given none; to be freed. */
+static inline char* fl_typed_attributes(const sidbeam_index* index, const char* attributes) {
+  const size_t length = strlen(attributes);
+  char* typed = (char*)calloc(length + 1, 2 * sizeof(":strings")); /* a name takes a byte or more, its type so many */
+  char* name = (char*)calloc(length + 1, 1);
+  const char* begin = attributes;
+  if (typed == NULL || name == NULL) abort();
+  while (1) {
+    const size_t size = strcspn(begin, ",");
+    memcpy(name, begin, size);
+    name[size] = '\0';
+    strcat(typed, name);
+    if (strchr(name, ':') == NULL) strcat(typed, fl_type_suffix(index, name));
+    if (begin[size] == '\0') break;
+    strcat(typed, ",");
+    begin += size + 1;
+  }
+  free(name);
+  return typed;
+}
+
+/* Makes a config that of a file for a catalogue; 1: done. */
+static inline int fl_take_form(flat_handle* catalog, sidbeam_import_config* config, fl_catalog_form* form,
+                               sidbeam_error* err) {
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  void* object = fl_share(catalog, FLAT_CATALOG, err);
+  if (object == NULL) return 0;
+  if (sidbeam_catalog_snapshot((sidbeam_catalog*)object, 0, &form->newest, err) == SIDBEAM_OK &&
+      sidbeam_index_get_info(form->newest, &info, err) == SIDBEAM_OK) {
+    config->levels = config->codes_count = info.levels;
+    config->codes = info.codes;
+    config->variable_length = info.variable_length;
+    config->text_ids = info.id_type == SIDBEAM_ID_STRING;
+    if (config->attributes != NULL)
+      config->attributes = form->attributes = fl_typed_attributes(form->newest, config->attributes);
+  }
+  fl_drop_user(catalog);
+  return err->code == 0;
+}
+
+/* Arguments as the fields of sidbeam_import_config; texts may be NULL. token_base -1: numbers are codes. catalog: NULL,
+ * or the live catalogue that the file is for: levels, codes, lengths and the type of ids are then its own, and so are
+ * the types of attributes that are given none. */
 static inline void flat_import_open(flat_handle* import, const char* path, int32_t levels, flat_in_i32 codes,
                                     int32_t variable_length, const char* format, const char* ids,
                                     const char* item_column, const char* sid_columns, const char* priority_column,
                                     const char* token_pattern, int64_t token_base, int32_t quotes, int32_t text_ids,
-                                    const char* attributes, sidbeam_error* err) {
+                                    const char* attributes, flat_handle* catalog, sidbeam_error* err) {
   sidbeam_import_config config = SIDBEAM_IMPORT_CONFIG_INIT;
   sidbeam_import* opened = NULL;
+  fl_catalog_form form = {NULL, NULL};
   fl_clear(err);
   if (!fl_load_import(err) || (fl_share(import, FLAT_IMPORT, err) == NULL && err->code != 0)) return;
   if (atomic_exchange(&import->busy, 1) != 0) {
@@ -1097,9 +1164,11 @@ static inline void flat_import_open(flat_handle* import, const char* path, int32
   config.progress_context = import;
   if (atomic_load(&import->object) != NULL) {
     fl_fail(err, SIDBEAM_BAD_STATE, "import is open already");
-  } else if (fl_import_api->import_open(path, &config, &opened, err) == SIDBEAM_OK) {
+  } else if ((catalog == NULL || fl_take_form(catalog, &config, &form, err)) &&
+             fl_import_api->import_open(path, &config, &opened, err) == SIDBEAM_OK) {
     atomic_store(&import->object, opened);
   }
+  fl_drop_form(&form);
   fl_leave(import);
 }
 
@@ -1206,6 +1275,20 @@ static inline void flat_import_add_to(flat_handle* import, flat_handle* builder,
     if (fl_import_fits((sidbeam_import*)from, builder, err))
       (void)!fl_import_api->import_add_to((sidbeam_import*)from, (sidbeam_builder*)to, err);
     fl_leave(builder);
+  }
+  fl_leave(import);
+}
+
+/* All rows of the file to a live catalogue, for its next publish. */
+static inline void flat_import_add_to_catalog(flat_handle* import, flat_handle* catalog, sidbeam_error* err) {
+  void *from, *to;
+  fl_clear(err);
+  from = fl_enter_import(import, err);
+  if (from == NULL) return;
+  to = fl_share(catalog, FLAT_CATALOG, err);
+  if (to != NULL) {
+    (void)!fl_import_api->import_add_to_catalog((sidbeam_import*)from, (sidbeam_catalog*)to, err);
+    fl_drop_user(catalog);
   }
   fl_leave(import);
 }
@@ -7565,7 +7648,7 @@ flat_handle *_wrap_flat_import_create_native_7d9de88fb9623ede() {
 }
 
 
-void _wrap_flat_import_open_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, _gostring_ _swig_go_6, _gostring_ _swig_go_7, _gostring_ _swig_go_8, _gostring_ _swig_go_9, _gostring_ _swig_go_10, long long _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _gostring_ _swig_go_14, _goslice_ _swig_go_15) {
+void _wrap_flat_import_open_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, _gostring_ _swig_go_6, _gostring_ _swig_go_7, _gostring_ _swig_go_8, _gostring_ _swig_go_9, _gostring_ _swig_go_10, long long _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _gostring_ _swig_go_14, flat_handle *_swig_go_15, _goslice_ _swig_go_16) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -7581,7 +7664,8 @@ void _wrap_flat_import_open_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _go
   int32_t arg13 ;
   int32_t arg14 ;
   char *arg15 = (char *) 0 ;
-  sidbeam_error *arg16 = (sidbeam_error *) 0 ;
+  flat_handle *arg16 = (flat_handle *) 0 ;
+  sidbeam_error *arg17 = (sidbeam_error *) 0 ;
   
   {
     arg1 = _swig_go_0; 
@@ -7636,10 +7720,13 @@ void _wrap_flat_import_open_native_7d9de88fb9623ede(flat_handle *_swig_go_0, _go
   arg15[_swig_go_14.n] = '\0';
   
   {
-    arg16 = (sidbeam_error*)_swig_go_15.array; 
+    arg16 = _swig_go_15; 
+  }
+  {
+    arg17 = (sidbeam_error*)_swig_go_16.array; 
   }
   
-  flat_import_open(arg1,(char const *)arg2,arg3,arg4,arg5,(char const *)arg6,(char const *)arg7,(char const *)arg8,(char const *)arg9,(char const *)arg10,(char const *)arg11,arg12,arg13,arg14,(char const *)arg15,arg16);
+  flat_import_open(arg1,(char const *)arg2,arg3,arg4,arg5,(char const *)arg6,(char const *)arg7,(char const *)arg8,(char const *)arg9,(char const *)arg10,(char const *)arg11,arg12,arg13,arg14,(char const *)arg15,arg16,arg17);
   
   free(arg2); 
   free(arg6); 
@@ -7751,6 +7838,26 @@ void _wrap_flat_import_add_to_native_7d9de88fb9623ede(flat_handle *_swig_go_0, f
   }
   
   flat_import_add_to(arg1,arg2,arg3);
+  
+}
+
+
+void _wrap_flat_import_add_to_catalog_native_7d9de88fb9623ede(flat_handle *_swig_go_0, flat_handle *_swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_handle *arg2 = (flat_handle *) 0 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    arg2 = _swig_go_1; 
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  flat_import_add_to_catalog(arg1,arg2,arg3);
   
 }
 

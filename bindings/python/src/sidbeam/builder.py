@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from . import arrow, parquet
+from . import catalogue, parquet
 from .build import Build, Progress
 from .enums import IdType
-from .importing import Import, ImportInfo, ImportOptions, Path, options_of
+from .importing import Import, ImportInfo, Path, add_table, options_of
 from .index import Index
 
 
@@ -44,7 +44,8 @@ class Builder(Build):
         reading = options_of(options)[0]
         table = parquet.arrow_stream_of(path, reading.columns())
         if table is not None:
-            return self._add_table(table, reading)
+            shape = catalogue.Shape(self._levels, self._variable, IdType(self._id_type))
+            return add_table(self, table, reading, shape, tuple(self._codes.tolist()))
         with Import(
             path,
             reading,
@@ -57,15 +58,6 @@ class Builder(Build):
         ) as file:
             file.add_to(self, progress)
             return file.info
-
-    def _add_table(self, table: arrow.ArrowFile, reading: ImportOptions) -> ImportInfo:
-        """Of a file that PyArrow reads, a few record batches at a time."""
-        reading.check_table(0)
-        rows = arrow.add(self._handle, table, reading.columns())
-        codes = tuple(self._codes.tolist())
-        summary = f"{self._levels} levels, {rows:,} pairs of a table"
-        families, id_type = ("*",) * self._levels, IdType(self._id_type)
-        return ImportInfo("arrow", summary, codes, families, "", "", rows, self._variable, id_type, False)
 
     def finish(self, progress: Optional[Progress] = None) -> Index:
         """The same index in memory."""

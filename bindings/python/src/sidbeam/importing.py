@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import Any, Optional, Sequence, Union
+from typing import Any, Callable, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _native
 from .arrays import vector
-from .arrow import Columns
+from .arrow import ArrowFile, Columns, add
 from .attributes import asked_for
 from .build import Build, Progress, Watched
+from .catalogue import Shape
 from .checks import flag, instance, integer, path_bytes
 from .enums import MAX_LEVELS, AttributeType, IdType, Quotes, member
 from .errors import InvalidArgument
+from .handle import Handle
 from .runtime import Runtime, runtime_or_default
 
 Path = Union[str, os.PathLike[str]]
@@ -40,7 +42,8 @@ class ImportInfo:
 
 @dataclasses.dataclass(frozen=True)
 class ImportOptions:
-    """Of :meth:`Index.from_file` and :meth:`Builder.add_file`; None and 0 ask for what the file says.
+    """Of :meth:`Index.from_file`, :meth:`Builder.add_file` and :meth:`Catalog.add_file`; None and 0 ask for what the
+    file says.
 
     - ``format``: one of those of :attr:`ImportInfo.format`; None: by content. ``ids``: a file of the ids of npy and raw
       rows.
@@ -114,9 +117,11 @@ class Import(Watched):
         codes: Union[None, int, Sequence[int], np.ndarray] = None,
         variable_length: bool = False,
         text_ids: bool = False,
+        catalog: Optional[Handle] = None,
         progress: Optional[Progress] = None,
         runtime: Optional[Runtime] = None,
     ) -> None:
+        """``catalog``: the live one that the file is for, whose form it then has."""
         self._runtime = runtime_or_default(runtime)
         self._handle = _native.flat_import_create()
         base = -1 if options.token_base is None else integer(options.token_base, "token_base")
@@ -138,6 +143,7 @@ class Import(Watched):
             member(Quotes, options.quotes),
             bool(text_ids),
             options.attribute_text(),
+            None if catalog is None else catalog._handle,
         )
         self._run(lambda: _native.flat_import_open(self._handle, *arguments), progress)
 
@@ -173,6 +179,25 @@ class Import(Watched):
 
     def add_to(self, build: Build, progress: Optional[Progress] = None) -> None:
         self._run(lambda: _native.flat_import_add_to(self._handle, build._handle), progress)
+
+    def add_to_catalog(self, catalog: Handle, progress: Optional[Progress] = None) -> None:
+        self._run(lambda: _native.flat_import_add_to_catalog(self._handle, catalog._handle), progress)
+
+
+def add_table(
+    owner: Handle,
+    table: ArrowFile,
+    reading: ImportOptions,
+    shape: Shape,
+    codes: tuple[int, ...],
+    call: Callable[..., Any] = _native.flat_builder_add_arrow,
+) -> ImportInfo:
+    """Adds what PyArrow reads, a few record batches at a time, to a builder, or to what the native function is of."""
+    reading.check_table(0)
+    rows = add(owner._handle, table, reading.columns(), call)
+    summary = f"{shape.levels} levels, {rows:,} pairs of a table"
+    families = ("*",) * shape.levels
+    return ImportInfo("arrow", summary, codes, families, "", "", rows, shape.variable, shape.id_type, False)
 
 
 BUILDER_OPTIONS = (

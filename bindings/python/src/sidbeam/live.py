@@ -5,24 +5,23 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import math
-import os
 import time
 from typing import Any, Optional, Sequence, Union
 
 import numpy as np
 
-from . import _native, arrow, attributes as columns, catalogue
+from . import _native, arrow, attributes as columns, catalogue, parquet
 from .build import Progress, Watched
 from .checks import flag, instance, kind_of, milliseconds, path_bytes
 from .enums import AttributeType, Residency, Sync, Verify, member
 from .errors import WrongType
 from .handle import Handle
+from .importing import Import, ImportInfo, Path, add_table, options_of
 from .index import Index
 from .info import fields_from
 from .item_lists import ItemRows, native_list
 from .runtime import Runtime, runtime_or_default
 
-Path = Union[str, os.PathLike[str]]
 Seconds = Union[None, float, datetime.timedelta]
 
 _SLICE_MS = 100  # a wait hears of Ctrl-C, and of close(), so often
@@ -101,9 +100,10 @@ class Catalog(Handle):
     - ``residency``, ``verify``: of the base, as of :meth:`Index.open`.
     """
 
-    __slots__ = ("_runtime", "_shape", "_attributes")
+    __slots__ = ("_runtime", "_shape", "_codes", "_attributes")
     _runtime: Runtime
     _shape: catalogue.Shape
+    _codes: tuple[int, ...]
     _attributes: dict[str, AttributeType]
 
     def __init__(self) -> None:
@@ -116,7 +116,7 @@ class Catalog(Handle):
         with made.snapshot() as newest:
             info = newest.info
             made._attributes = {name: attribute.type for name, attribute in newest.attributes.items()}
-        made._shape = catalogue.Shape(info.levels, info.variable_length, info.id_type)
+        made._shape, made._codes = catalogue.Shape(info.levels, info.variable_length, info.id_type), info.codes
         return made
 
     @classmethod
@@ -251,6 +251,24 @@ class Catalog(Handle):
         """
         named = arrow.Columns(sid, levels, item, priority, attributes)
         return arrow.add(self._handle, data, named, _native.flat_catalog_add_arrow)
+
+    def add_file(self, path: Path, *, progress: Optional[Progress] = None, **options: Any) -> ImportInfo:
+        """Adds all pairs of a catalogue file, to be published, of any kind of :meth:`Index.from_file`; returns what was
+        seen in it.
+
+        ``options`` are those of :class:`ImportOptions`. Codes, lengths and the type of ids are the catalogue's, and so
+        are the types of attributes; where its base was built of tokens, the file's must be of the same families. Where
+        no record has a priority, pairs that are live keep theirs. Raises :class:`Corrupt` with file, line and item
+        where the file is no catalogue, or does not fit this one. After an error, Ctrl-C, or an exception from
+        ``progress(phase, done, total)``, some of its pairs may have been added: see :meth:`discard`.
+        """
+        reading = options_of(options)[0]
+        table = parquet.arrow_stream_of(path, reading.columns())
+        if table is not None:
+            return add_table(self, table, reading, self._shape, self._codes, _native.flat_catalog_add_arrow)
+        with Import(path, reading, catalog=self, progress=progress, runtime=self._runtime) as file:
+            file.add_to_catalog(self, progress)
+            return file.info
 
     def remove(self, ids: Any) -> int:
         """Removes all pairs of items, to be published; returns how many of the ids have none."""

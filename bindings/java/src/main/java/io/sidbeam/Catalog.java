@@ -191,6 +191,24 @@ public final class Catalog extends NativeObject {
   }
 
   /**
+   * Adds all pairs of a catalogue file, to be published. Codes, lengths and the type of ids are the catalogue's, and so
+   * are the types of attributes; where its base was built of tokens, the file's must be of the same families. Where no
+   * record has a priority, pairs that are live keep theirs. Fails with {@link Status#CORRUPT} (file, line, item and
+   * what was expected) where the file is no catalogue, or does not fit this one. After a failure, or an interrupt, some
+   * of its pairs may have been added: see {@link #discard}.
+   *
+   * @param path JSON, CSV, .npy or .npz, told by its content
+   * @param config read, not kept; levels, codes and lengths are not read
+   * @return what was seen in the file
+   */
+  public ImportInfo addFile(Path path, ImportConfig config) {
+    try (Import file = new Import(path, Buffers.given(config, "config"), this)) {
+      file.addTo(this);
+      return file.info();
+    }
+  }
+
+  /**
    * Removes all pairs of items, to be published.
    *
    * @param items by id

@@ -11,7 +11,17 @@ import java.util.function.Supplier;
 final class Import extends NativeObject {
   private final Builder.Progress progress;
 
+  /** Of a file for a builder: what is in it decides, as far as the config does not. */
   Import(Path path, ImportConfig config, boolean textIds) {
+    this(path, config, textIds, null);
+  }
+
+  /** Of a file for a live catalogue, whose form it has. */
+  Import(Path path, ImportConfig config, Catalog catalog) {
+    this(path, config, false, catalog);
+  }
+
+  private Import(Path path, ImportConfig config, boolean textIds, Catalog catalog) {
     super(create());
     progress = config.progress;
     byte[] name = Text.in(path);
@@ -27,9 +37,11 @@ final class Import extends NativeObject {
     }
     run(() -> {
       Native.flat_import_open(handle, name, config.levels, config.codes, config.variableLength ? 1 : 0, format, ids,
-          item, sid, priority, pattern, config.tokenBase, config.quotes.code, textIds ? 1 : 0, attributes);
+          item, sid, priority, pattern, config.tokenBase, config.quotes.code, textIds ? 1 : 0, attributes,
+          catalog == null ? 0 : catalog.handle);
       return null;
     });
+    Reference.reachabilityFence(catalog);
   }
 
   private static long create() {
@@ -69,6 +81,14 @@ final class Import extends NativeObject {
       return null;
     });
     Reference.reachabilityFence(builder);
+  }
+
+  void addTo(Catalog catalog) {
+    run(() -> {
+      Native.flat_import_add_to_catalog(handle, catalog.handle);
+      return null;
+    });
+    Reference.reachabilityFence(catalog);
   }
 
   private void run(Supplier<Void> call) {

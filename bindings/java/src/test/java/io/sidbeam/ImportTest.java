@@ -14,6 +14,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Small catalogues as people have them, which every language imports. */
 class ImportTest {
@@ -93,6 +94,35 @@ class ImportTest {
       Path path = FIELD.resolve("several_sids.jsonl");
       refused(Status.INVALID_ARGUMENT, "ids of the type string, expected i64",
           () -> builder.addFile(path, new ImportConfig()));
+    }
+  }
+
+  @Test
+  void addsAFileToALiveCatalogue(@TempDir Path folder) throws IOException {
+    Path path = folder.resolve("new.jsonl");
+    Files.writeString(path, "{\"id\": 7, \"sid\": [1, 2], \"weight\": 2}\n{\"id\": 8, \"sid\": [3]}\n");
+    BuilderConfig shape = new BuilderConfig(4, 4).variableLength(true).idType(IdType.STRING);
+    try (Builder builder = new Builder(shape)) {
+      builder.declareAttribute("weight", AttributeType.F32);
+      builder.addNamed(new int[] {0, 0}, null, List.of("a"), null);
+      try (Index base = builder.finish(); Catalog catalog = Catalog.create(base)) {
+        ImportInfo info = catalog.addFile(path, new ImportConfig().attributes("weight"));
+        assertEquals(2, info.rows());
+        assertEquals(IdType.STRING, info.idType());
+        catalog.publish();
+        catalog.compact();
+        try (Index index = catalog.snapshot()) {
+          assertEquals(List.of("7: 1 2", "8: 3", "a: 0 0"), pairs(index));
+        }
+        refused(Status.INVALID_ARGUMENT, "attributes: 'weight' is of the type i64, expected f32, as the catalogue has",
+            () -> catalog.addFile(path, new ImportConfig().attributes("weight:i64")));
+        Files.writeString(path, "{\"id\": 7, \"sid\": [1, 4]}\n");
+        refused(Status.CORRUPT, "code 4 at level 1, expected 0..3", () -> catalog.addFile(path, new ImportConfig()));
+        refused(Status.INVALID_ARGUMENT, "config is null", () -> catalog.addFile(path, null));
+        assertEquals(0, catalog.info().changes());
+        catalog.close();
+        refused(Status.BAD_STATE, "catalogue is closed", () -> catalog.addFile(path, new ImportConfig()));
+      }
     }
   }
 
