@@ -147,7 +147,7 @@ def expected_token(request, row):
     catalogue, level = serving.find(request.choice), len(request.output)
     if level == catalogue.levels or {END, SID_END} & set(request.output):
         return END
-    constraints, said = catalogue.constraints("cpu"), request.params
+    constraints, said = catalogue.newest.constraints("cpu"), request.params
     codes = [int(catalogue.codes[l, token]) for l, token in enumerate(request.output)]
     drawn = constraints.sample(
         row[None].numpy(),

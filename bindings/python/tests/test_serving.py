@@ -46,7 +46,7 @@ def test_environment(monkeypatch, tmp_path, path, as_file):
     assert (shop.begin, shop.end, shop.levels) == (9, 2, 2)
     assert [shop.tokens(level).tolist() for level in (0, 1)] == [[10, 11, 12], [20, 21, 22]]
     assert shop.codes[1, 20:].tolist() == [0, 1, 2] and (shop.codes[1, :20] == -1).all()
-    assert shop.constraints("cpu") is shop.constraints("cpu")
+    assert shop.newest.constraints("cpu") is shop.newest.constraints("cpu")
     mapped = serving.choice_of(None)
     assert mapped.catalogue.name == "mapped" and mapped.catalogue.codes[0].tolist() == [-1, -1, -1, 2, -1, 1, -1, 0]
     assert serving.choice_of({"sidbeam": False}) is None
@@ -106,6 +106,6 @@ def test_codes_without_a_token(path):
     shop = serving.register("holes", index, vocabulary=vocabulary, begin=3, end=4)
     assert shop.codes.tolist() == [[-1, -1, -1, -1, -1, 2, -1, 0, -1, -1], [-1] * 8 + [1, 2]]
     assert shop.padded_tokens.tolist() == [[7, 7, 5, 7, 7], [8, 8, 9, 8, 8]]
-    assert shop.constraints("cpu").bitmask([0]).tolist() == [[1 << 7 | 1 << 5]]
+    assert shop.newest.constraints("cpu").bitmask([0]).tolist() == [[1 << 7 | 1 << 5]]
     with pytest.raises(sidbeam.InvalidArgument, match="begin 5 is the token of a code of level 0"):
         serving.register("holes", index, vocabulary=vocabulary, begin=5, end=4)

@@ -133,8 +133,9 @@ def test_requests_with_the_same_rules_share_a_constraint() -> None:
 
 
 def test_texts_are_parsed_once_and_few_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed, parse = [], serving_rules._parse
-    monkeypatch.setattr(serving_rules, "_parse", lambda *given: parsed.append(given[-1]) or parse(*given))
+    parsed, rules = [], serving_rules.CatalogueRules
+    parse = rules._parse
+    monkeypatch.setattr(rules, "_parse", lambda *given: parsed.append(given[-1]) or parse(*given))
     named()
     texts = [f"price<{number}" for number in range(serving_rules._KEPT + 1)]
     for text in [*texts, texts[-1], texts[0], "price<"]:
@@ -202,7 +203,7 @@ def test_filters_of_the_process_itself() -> None:
     few = index.filter(ids=[10, 14])
     catalogue = serving.register("shop", index, filters={"few": few}, default=True)
     assert not few.info.prepared
-    catalogue.rules.prepare()
+    catalogue.newest.rules.prepare()
     assert few.info.prepared
     assert allowed(filter="few") == [10, 14] and allowed(filter="few", where="region=ca") == [14]
     with pytest.raises(sidbeam.InvalidArgument, match="catalogue 'shop': filter 'few': .*of another index"):

@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import copy
+import functools
 import os
 from typing import Any, NamedTuple, Optional, Sequence, Union
 
@@ -20,14 +21,19 @@ from . import forks
 from . import torch as ops
 from ._transformers_fields import check_arguments
 from ._transformers_outputs import Outputs
-from ._transformers_rules import Followed
+from ._transformers_rules import Followed, Registered, Version, followed_by
 from .arrays import stream_of
+from .checks import shown
 from .constraint_set import ConstraintSet
 from .enums import Mode
-from .errors import InvalidArgument
+from .errors import InvalidArgument, WrongType
+from .following import Newest, is_live
 from .index import Constraint, ConstraintLike, Index, constraint_of
+from .live import Catalog, Path
 from .session import Session
 from .vocabulary import Vocabulary
+
+Source = Union[ConstraintLike, Catalog, Path]
 
 _SESSIONS = 8  # sessions that a loop keeps for later calls
 
@@ -35,7 +41,9 @@ _SESSIONS = 8  # sessions that a loop keeps for later calls
 class SidTokens:
     """Catalogues in the vocabulary of a model: which token is which code of which level.
 
-    - ``constraints``: an index, or several that requests choose among by number (``which``); held.
+    - ``constraints``: an index, or several that requests choose among by number (``which``); held. In place of an index
+      a live catalogue (:class:`sidbeam.Catalog`), or the path of its folder, which is then followed: each call of
+      generate() follows the version that is the newest when it begins, to its end.
     - ``vocabulary``: code t of level l is token ``offsets[l] + t``, or ``maps[l][t]``; the end, where lengths vary, is
       token ``end_column``. No token may stand for two codes of a level; -1 in a map is a code without a token.
     - ``device``: where the model's logits are, "cpu" or "cuda".
@@ -43,36 +51,67 @@ class SidTokens:
 
     def __init__(
         self,
-        constraints: Union[ConstraintLike, Sequence[ConstraintLike]],
+        constraints: Union[Source, Sequence[Source]],
         vocabulary: Optional[Vocabulary] = None,
         *,
         device: Any = None,
     ) -> None:
-        self.given = [constraints] if isinstance(constraints, (Index, Constraint)) else list(constraints)
-        self.constraints = [constraint_of(c) for c in self.given]
         self.vocabulary = vocabulary
         self.device = torch.device(device or "cpu")
-        self.set = ConstraintSet(self.constraints, vocabulary=vocabulary, device=device)
-        self.levels = max(c.info.levels for c in self.constraints)
-        self.handle = ops.register(self.set)
+        one = isinstance(constraints, (Index, Constraint, Catalog, str, bytes, os.PathLike))
+        self._followed = [self._follow(c) for c in ([constraints] if one else constraints)]
+        self.live = any(isinstance(c, Newest) for c in self._followed)
+        self._infos = [constraint_of(c).info for c in followed_by(self.now())]
+        self.levels = max(info.levels for info in self._infos)
+        self._registered = None if self.live else Registered(self, followed_by(self.now()))
         self._tokens = self._tokens_of_codes(vocabulary or Vocabulary())
-        self._codes = self._codes_of_tokens()
+        self._codes = self._codes_of_tokens(vocabulary or Vocabulary())
+
+    def _follow(self, source: Source) -> Union[ConstraintLike, Newest[Version]]:
+        if isinstance(source, (Index, Constraint)):
+            return source
+        if not is_live(source):
+            raise WrongType(f"constraints has {shown(source)}, expected an Index, a Constraint, a Catalog or its folder")
+        return Newest(source, self._version)
+
+    def _version(self, index: Index, before: Optional[Version]) -> Version:
+        """Fails where an item's code has no token, say; on CUDA it copies what searches read to the device."""
+        return Version(index, ConstraintSet(index, vocabulary=self.vocabulary, device=self.device))
+
+    def now(self) -> list[Union[ConstraintLike, Version]]:
+        """What a request follows, of each catalogue, that begins now."""
+        return [c.value if isinstance(c, Newest) else c for c in self._followed]
+
+    def registered(self) -> Registered:
+        """The set of it."""
+        return Registered(self, followed_by(self.now())) if self._registered is None else self._registered
+
+    @functools.cached_property
+    def stand_in(self) -> ConstraintLike:
+        """What sessions are made for: the constraint of most levels, or, as live catalogues have many, an index of one
+        SID in its form, so that sessions that wait hold no version."""
+        if not self.live:
+            return max(followed_by(self.now()), key=lambda c: constraint_of(c).info.levels)
+        info, words = max(self._infos, key=lambda info: info.levels), self.vocabulary or Vocabulary()
+        sid = [int((words.columns_of(info.codes, level) >= 0).argmax()) for level in range(info.levels)]
+        return Index.build([sid], codes=info.codes, variable_length=info.variable_length)
 
     def _tokens_of_codes(self, vocabulary: Vocabulary) -> Tensor:
         """int64 [constraints, levels, most codes + 1], -1 for none; the end after a level's last code."""
-        most = max(max(c.info.codes) for c in self.constraints)
-        tokens = torch.full((len(self.constraints), self.levels, most + 1), -1)
-        for which, constraint in enumerate(self.constraints):
-            for level, count in enumerate(constraint.info.codes):
-                tokens[which, level, :count] = torch.from_numpy(vocabulary.columns_of(constraint.info.codes, level))
+        most = max(max(info.codes) for info in self._infos)
+        tokens = torch.full((len(self._infos), self.levels, most + 1), -1)
+        for which, info in enumerate(self._infos):
+            for level, count in enumerate(info.codes):
+                tokens[which, level, :count] = torch.from_numpy(vocabulary.columns_of(info.codes, level))
                 tokens[which, level, count] = vocabulary.end_column
         return tokens.to(self.device)
 
-    def _codes_of_tokens(self) -> Tensor:
+    def _codes_of_tokens(self, vocabulary: Vocabulary) -> Tensor:
         """int32 [levels, columns], -1 where a token is no code."""
-        codes = torch.full((self.levels, self.set.columns), -1, dtype=torch.int32, device=self.device)
-        for which, constraint in enumerate(self.constraints):
-            for level, count in enumerate(constraint.info.codes):
+        columns = max(vocabulary.columns(info.codes) for info in self._infos)
+        codes = torch.full((self.levels, columns), -1, dtype=torch.int32, device=self.device)
+        for which, info in enumerate(self._infos):
+            for level, count in enumerate(info.codes):
                 tokens = self._tokens[which, level, :count]
                 named = tokens.ge(0).nonzero().flatten()
                 codes[level, tokens[named]] = named.int()
@@ -109,12 +148,12 @@ class SidTokens:
 
     def states(self, tokens: Tensor, which: Optional[Tensor] = None) -> Tensor:
         """States int64 ``[n]`` after the tokens ``[n, any]`` of a SID; -1 where no SID begins with them."""
-        return self._states(self.handle, tokens, which)
+        return self._states(self.registered(), tokens, which)
 
-    def _states(self, handle: int, tokens: Tensor, which: Optional[Tensor]) -> Tensor:
+    def _states(self, by: Registered, tokens: Tensor, which: Optional[Tensor]) -> Tensor:
         """By a set of these catalogues' constraints."""
         lengths = torch.full((len(tokens),), tokens.shape[1], dtype=torch.int32, device=self.device)
-        return ops.prefixes(handle, self._code_matrix(tokens), lengths, which)
+        return ops.prefixes(by.handle, self._code_matrix(tokens), lengths, which)
 
     def tokens(self, level: int, codes: Tensor, which: Optional[Tensor] = None, dead: int = -1) -> Tensor:
         """Tokens int64 ``[n, m]`` of codes ``[n, m]`` of a level, ``dead`` where the code is -1; ``which`` ``[n]``."""
@@ -148,7 +187,7 @@ class Sessions:
                 if self._idle[i][:2] == (key, os.getpid()):
                     return self._idle.pop(i)[2]
         return Session(
-            max(self._sids.constraints, key=lambda c: c.info.levels),
+            self._sids.stand_in,
             slots=key.requests,
             beams=key.beams,
             normalization=key.normalization,
@@ -158,6 +197,7 @@ class Sessions:
         )
 
     def give_back(self, key: SessionKey, session: Session) -> None:
+        session.stop(stream=key.stream)  # what its requests followed may go
         with forks.lock:
             self._idle.append((key, os.getpid(), session))
             dropped = self._idle[:-_SESSIONS]

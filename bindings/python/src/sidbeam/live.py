@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import math
+import os
 import time
-from typing import Any, Optional, Sequence, Union
+import weakref
+from typing import Any, Optional, Protocol, Sequence, Union
 
 import numpy as np
 
-from . import _native, arrow, attributes as columns, catalogue, parquet
+from . import _native, arrow, attributes as columns, catalogue, forks, parquet
 from .build import Progress, Watched
 from .checks import flag, instance, kind_of, milliseconds, path_bytes
 from .enums import AttributeType, Residency, Sync, Verify, member
@@ -65,6 +67,11 @@ class VersionInfo:
     in_use: bool  #: whether somebody besides the catalogue holds it
 
 
+class _Watcher(Protocol):
+    def take(self, catalog: Catalog) -> None:
+        """Looks at the newest version; raises nothing."""
+
+
 class _Compaction(Watched):
     """What one compaction is cancelled and watched by."""
 
@@ -100,19 +107,22 @@ class Catalog(Handle):
     - ``residency``, ``verify``: of the base, as of :meth:`Index.open`.
     """
 
-    __slots__ = ("_runtime", "_shape", "_codes", "_attributes")
+    __slots__ = ("_runtime", "_folder", "_shape", "_codes", "_attributes", "_watchers")
     _runtime: Runtime
+    _folder: Optional[str]
     _shape: catalogue.Shape
     _codes: tuple[int, ...]
     _attributes: dict[str, AttributeType]
+    _watchers: weakref.WeakSet[_Watcher]  # told of versions that this object brings
 
     def __init__(self) -> None:
         raise TypeError("use Catalog.create, Catalog.open or Catalog.follow")
 
     @classmethod
-    def _wrap(cls, handle: Any, runtime: Runtime) -> Catalog:
+    def _wrap(cls, handle: Any, runtime: Runtime, path: Optional[bytes]) -> Catalog:
         made = cls.__new__(cls)
-        made._handle, made._runtime = handle, runtime
+        made._handle, made._runtime, made._watchers = handle, runtime, weakref.WeakSet()
+        made._folder = None if path is None else os.path.abspath(os.fsdecode(path))
         with made.snapshot() as newest:
             info = newest.info
             made._attributes = {name: attribute.type for name, attribute in newest.attributes.items()}
@@ -142,7 +152,7 @@ class Catalog(Handle):
         settings = _settings(sync, sync_interval, keep_versions, keep_age, residency, verify)
         path = None if folder is None else path_bytes(folder, "folder")
         try:
-            return cls._wrap(_native.flat_catalog_create(base._handle, folder is None, path, *settings), runtime)
+            return cls._wrap(_native.flat_catalog_create(base._handle, folder is None, path, *settings), runtime, path)
         finally:
             runtime._hand_over_log()
 
@@ -193,7 +203,7 @@ class Catalog(Handle):
         runtime = runtime_or_default(runtime)
         path = path_bytes(folder, "folder")
         try:
-            return cls._wrap(_native.flat_catalog_open(runtime._handle, path, follows, *settings), runtime)
+            return cls._wrap(_native.flat_catalog_open(runtime._handle, path, follows, *settings), runtime, path)
         finally:
             runtime._hand_over_log()
 
@@ -210,7 +220,7 @@ class Catalog(Handle):
             version = int(_native.flat_catalog_refresh(self._handle, min(left, _SLICE_MS)))
             left = math.ceil((end - time.monotonic()) * 1000)
             if version != before or left <= 0:
-                return version
+                return self._tell(version)
 
     def add(
         self,
@@ -286,14 +296,14 @@ class Catalog(Handle):
         On an error nothing has been published, and the changes wait for the next publish. Raises :class:`IOFailure`:
         once it is uncertain what the log holds, no publish succeeds until the catalogue is opened again.
         """
-        return int(_native.flat_catalog_publish(self._handle))
+        return self._tell(int(_native.flat_catalog_publish(self._handle)))
 
     def rollback(self, version: int) -> int:
         """Publishes the content of a version that is kept as a new one, and returns its number.
 
         The changes since the last publish are dropped.
         """
-        return int(_native.flat_catalog_rollback(self._handle, version))
+        return self._tell(int(_native.flat_catalog_rollback(self._handle, version)))
 
     def compact(
         self,
@@ -317,6 +327,19 @@ class Catalog(Handle):
             version: int = running._run(
                 lambda: _native.flat_catalog_compact(self._handle, running._handle, *limits, rate), progress
             )
+        return self._tell(version)
+
+    def _watch(self, watcher: _Watcher) -> None:
+        """Has the watcher, as long as it lives, take every version that a call of this object brings, before that call
+        returns."""
+        with forks.lock:
+            self._watchers.add(watcher)
+
+    def _tell(self, version: int) -> int:
+        with forks.lock:
+            watchers = list(self._watchers)
+        for watcher in watchers:
+            watcher.take(self)
         return version
 
     def sync(self) -> None:

@@ -8,7 +8,7 @@ or the path of a file that holds the same, or :func:`register` in the engine's o
 ``{"sidbeam": "shop"}``, or ``{"sidbeam": {"index": "shop", "begin": 998}}`` with settings of its own. It gives names,
 never paths: it must not open files of the server.
 
-    path        index file
+    path        index file, or folder of a live catalogue, which is followed
     offsets     token of each level's code 0; or one number for all levels
     maps        or, per level, the tokens of its codes in their order, -1 where no SID has the code
     begin       token after which a SID begins, anywhere; without it the first generated token begins the SID
@@ -19,7 +19,13 @@ never paths: it must not open files of the server.
     max_where   most bytes of a request's own filter (4096); 0: requests have named ones alone
 
 What may come to one request: :mod:`sidbeam.serving_rules`, ``{"sidbeam": "shop", "sidbeam_filter": "cheap",
-"sidbeam_exclude": [17, 4]}``. SPDX-License-Identifier: Apache-2.0
+"sidbeam_exclude": [17, 4]}``.
+
+Of a live catalogue (:class:`sidbeam.Catalog`) a request follows the version that is the newest when it begins, to its
+end, whatever is published, rolled back or compacted meanwhile. Each process of the engine follows the folder by itself,
+within moments, on a thread of its own, where a version is made ready before a request sees it. A folder that is damaged
+or gone, or a version that cannot be served (an item whose code has no token, memory), leaves the last one that could;
+the logger ``sidbeam.following`` says so. SPDX-License-Identifier: Apache-2.0
 """
 
 from __future__ import annotations
@@ -34,9 +40,13 @@ import numpy as np
 
 from .constraint import Constraint
 from .constraint_set import ConstraintSet
-from .errors import InvalidArgument
+from .checks import kind_of
+from .errors import InvalidArgument, WrongType
 from .filters import Filter
+from .following import Newest, is_live
 from .index import Index
+from .info import IndexInfo
+from .live import Catalog, Path
 from .serving_rules import MAX_LISTED, MAX_WHERE, CatalogueRules, RequestRules, given_keys
 from .vocabulary import Vocabulary
 
@@ -45,36 +55,60 @@ KEY = "sidbeam"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Catalogue:
-    """An index, and how its SIDs are written in a model's tokens. It makes its sets once per device and holds them."""
+class Version:
+    """What requests follow of a catalogue: an index, or one version of a live one. It makes its sets once per device and
+    holds them."""
 
-    name: str
     index: Index
     vocabulary: Vocabulary
     rules: CatalogueRules
-    begin: Optional[int] = None
-    end: Optional[int] = None
     _sets: dict[str, ConstraintSet] = dataclasses.field(default_factory=dict, repr=False)
-
-    @property
-    def levels(self) -> int:
-        return self.index.info.levels
 
     def constraints(self, device: str) -> ConstraintSet:
         if device not in self._sets:
             self._sets[device] = ConstraintSet(self.index, vocabulary=self.vocabulary, device=device)
         return self._sets[device]
 
-    def constraints_under(self, rules: Sequence[Constraint], device: str) -> ConstraintSet:
-        """A set of the constraints of requests; none: of the catalogue's own."""
-        if not rules:
-            return self.constraints(device)
-        return ConstraintSet(rules, vocabulary=self.vocabulary, device=device)
+    def next(self, index: Index) -> Version:
+        """The one after it, with what it has been used for made ready; fails where an item's code has no token."""
+        made = Version(index, self.vocabulary, self.rules.on(index))
+        for device in list(self._sets) or ["cpu"]:
+            made.constraints(device)
+        return made
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Catalogue:
+    """A catalogue, and how its SIDs are written in a model's tokens, which no version changes."""
+
+    name: str
+    vocabulary: Vocabulary
+    shape: IndexInfo  #: of its first version
+    followed: Union[Version, Newest[Version]]
+    begin: Optional[int] = None
+    end: Optional[int] = None
+
+    @property
+    def live(self) -> bool:
+        return isinstance(self.followed, Newest)
+
+    @property
+    def newest(self) -> Version:
+        """What requests follow that begin now."""
+        return self.followed.value if isinstance(self.followed, Newest) else self.followed
+
+    @property
+    def index(self) -> Index:
+        return self.newest.index
+
+    @property
+    def levels(self) -> int:
+        return self.shape.levels
 
     @functools.cached_property
     def codes(self) -> np.ndarray:
         """int32 ``[levels, columns]``: the code that a token stands for at a level, -1 for none."""
-        counts = self.index.info.codes
+        counts = self.shape.codes
         inverse = np.full((self.levels, self.vocabulary.columns(counts)), -1, np.int32)
         for level in range(self.levels):
             tokens = self.tokens(level)
@@ -83,12 +117,12 @@ class Catalogue:
 
     def tokens(self, level: int) -> np.ndarray:
         """int64 ``[codes]``: the tokens of a level's codes; -1 for none."""
-        return self.vocabulary.columns_of(self.index.info.codes, level)
+        return self.vocabulary.columns_of(self.shape.codes, level)
 
     @functools.cached_property
     def padded_tokens(self) -> np.ndarray:
         """int64 ``[levels, codes]``: the token of each code, the end included; any token of the level where none is."""
-        counts, end = self.index.info.codes, self.vocabulary.end_column
+        counts, end = self.shape.codes, self.vocabulary.end_column
         padded = np.empty((self.levels, max(counts) + 1), np.int64)
         for level, count in enumerate(counts):
             tokens = self.tokens(level)
@@ -114,16 +148,30 @@ class Catalogue:
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """What a request asks for: a catalogue, its own begin and end where it gives them, and its rules."""
+    """What a request asks for: a catalogue, of which it follows one version, its own begin and end where it gives them,
+    and its rules."""
 
     catalogue: Catalogue
+    version: Version
     begin: Optional[int]
     end: Optional[int]
     rules: Optional[RequestRules] = None
 
     def constraint(self) -> Optional[Constraint]:
-        """That of the request's rules; None: it has none."""
-        return None if self.rules is None else self.catalogue.rules.constraint(self.rules)
+        """What the request alone follows: its rules, its version; None: the only version there is, without rules."""
+        if self.rules is not None:
+            return self.version.rules.constraint(self.rules)
+        return self.version.index.constraint if self.catalogue.live else None
+
+    def constraints(self, device: str) -> ConstraintSet:
+        """A set of what the request follows."""
+        if self.rules is None:
+            return self.version.constraints(device)
+        return ConstraintSet(self.constraint(), vocabulary=self.catalogue.vocabulary, device=device)
+
+    def renewed(self) -> Choice:
+        """The same of the newest version."""
+        return dataclasses.replace(self, version=self.catalogue.newest)
 
 
 _registered: dict[str, Catalogue] = {}
@@ -132,7 +180,7 @@ _default: list[str] = []
 
 def register(
     name: str,
-    index: Index,
+    index: Union[Index, Catalog, Path],
     *,
     vocabulary: Optional[Vocabulary] = None,
     begin: Optional[int] = None,
@@ -142,9 +190,32 @@ def register(
     max_listed: int = MAX_LISTED,
     max_where: int = MAX_WHERE,
 ) -> Catalogue:
-    """Names a catalogue in this process; later requests get it in place of an older one of that name."""
-    rules = CatalogueRules(name, index, filters, max_listed, max_where)
-    catalogue = Catalogue(name, index, vocabulary or Vocabulary(), rules, begin, end)
+    """Names a catalogue in this process; later requests get it in place of an older one of that name.
+
+    ``index``: an index, a live catalogue (whoever publishes with that object makes the version ready before the call
+    returns), or the path of a file or a folder of either.
+    """
+    if not isinstance(index, (Index, Catalog, str, bytes, os.PathLike)):
+        raise WrongType(f"index is {kind_of(index)}, expected an Index, a Catalog or the path of one")
+    words = vocabulary or Vocabulary()
+
+    def first(index: Index) -> Version:
+        return Version(index, words, CatalogueRules(name, index, filters, max_listed, max_where))
+
+    def version(index: Index, before: Optional[Version]) -> Version:
+        if before is not None:
+            return before.next(index)
+        made = first(index)
+        made.rules.check_live()
+        return made
+
+    followed: Union[Version, Newest[Version]]
+    if is_live(index):
+        followed = Newest(index, version, f"catalogue {name!r}")
+    else:
+        followed = first(index if isinstance(index, Index) else Index.open(index))
+    newest = followed.value if isinstance(followed, Newest) else followed
+    catalogue = Catalogue(name, words, newest.index.info, followed, begin, end)
     catalogue.check()
     _registered[name] = catalogue
     if default:
@@ -190,7 +261,8 @@ def choice_of(arguments: Optional[Mapping[str, Any]]) -> Optional[Choice]:
     for name, token in tokens.items():
         if token is not None and (isinstance(token, bool) or not isinstance(token, int) or not 0 <= token < 2**31):
             raise InvalidArgument(f"{KEY}: {name} is {token!r}, expected a token or null")
-    chosen = Choice(catalogue, **tokens, rules=catalogue.rules.read(arguments or {}))
+    version = catalogue.newest
+    chosen = Choice(catalogue, version, **tokens, rules=version.rules.read(arguments or {}))
     if tokens != {"begin": catalogue.begin, "end": catalogue.end}:
         dataclasses.replace(catalogue, **tokens).check()
     return chosen
@@ -233,7 +305,7 @@ def _open(name: str, entry: dict[str, Any]) -> None:
     settings = (entry.pop("offsets", None), entry.pop("maps", None), entry.pop("end_column", -1))
     of_requests = {key: entry.pop(key) for key in ("begin", "end", *_OF_RULES) if key in entry}
     if not isinstance(path, str):
-        raise InvalidArgument(f"{ENVIRONMENT}: {name!r} has path {path!r}, expected that of an index")
+        raise InvalidArgument(f"{ENVIRONMENT}: {name!r} has path {path!r}, expected that of an index, or of a live catalogue")
     if entry:
         raise InvalidArgument(f"{ENVIRONMENT}: {name!r} has {sorted(entry)}, expected {_SETTINGS}")
     vocabulary = Vocabulary(*settings)
@@ -241,7 +313,7 @@ def _open(name: str, entry: dict[str, Any]) -> None:
         return
     try:
         default = default and not _default
-        register(name, Index.open(path), vocabulary=vocabulary, default=default, **of_requests)
+        register(name, path, vocabulary=vocabulary, default=default, **of_requests)
     except InvalidArgument as error:
         raise InvalidArgument(f"{ENVIRONMENT}: {error.message}") from error
 

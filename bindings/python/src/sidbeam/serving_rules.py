@@ -7,13 +7,15 @@ as the operator allows.
     sidbeam_allow     ids of the items that alone may come; [] lets none come
 
 Ids that no item has are ignored; how many those were is logged at debug. Named filters are prepared when the engine
-starts; a text that is new costs it a derivation (sidbeam/filter.h), and the last 32 of a catalogue are kept.
+starts; a text that is new costs it a derivation (sidbeam/filter.h), and the last 32 of a catalogue are kept. All are
+asked of the version that the request follows: an id that is listed there and gone, or not yet there, is no item's. For
+a new version of a live catalogue its filters, and texts that requests brought under the last one, are prepared before
+requests see it.
 SPDX-License-Identifier: Apache-2.0
 """
 
 from __future__ import annotations
 
-import functools
 import logging
 import weakref
 from typing import Any, Mapping, NamedTuple, Optional, Union
@@ -65,8 +67,29 @@ class CatalogueRules:
                 raise InvalidArgument(f"catalogue {name!r}: {setting} is {shown(value)}, expected an integer from 0 on")
         self._name, self._index, self._max_listed, self._max_where = name, index, max_listed, max_where
         self._filters = _named_filters(name, index, filters)
-        self._parsed = functools.lru_cache(_KEPT)(functools.partial(_parse, index, self._filters))
         self._alive: weakref.WeakValueDictionary[RequestRules, Constraint] = weakref.WeakValueDictionary()
+        self._texts: dict[tuple[Optional[str], str], Filter] = {}  # of requests; the last one asked for stands last
+        self._taken: dict[tuple[Optional[str], str], Filter] = {}  # those of the version before, until asked for
+
+    def on(self, index: Index) -> CatalogueRules:
+        """The same on another version of the catalogue, with what is known to be asked for prepared."""
+        moved = CatalogueRules(self._name, index, None, self._max_listed, self._max_where)
+        moved._filters = {name: self._moved(kept, index) for name, kept in self._filters.items()}
+        moved._taken = {asked: self._moved(kept, index) for asked, kept in list(self._texts.items())}
+        return moved
+
+    @staticmethod
+    def _moved(kept: Filter, index: Index) -> Filter:
+        moved = kept.on(index)
+        if kept.info.prepared:
+            moved.prepare()
+        return moved
+
+    def check_live(self) -> None:
+        """Refuses filters that a compaction would leave without items."""
+        for name, kept in self._filters.items():
+            if kept.text is None:
+                raise self._wrong(f"filter {name!r} is a set of rows, expected a text: a live catalogue renumbers rows")
 
     def prepare(self) -> None:
         """Derives what searches read of the named filters, so that no request waits for it."""
@@ -105,8 +128,17 @@ class CatalogueRules:
     def _filter(self, name: Optional[str], where: Optional[str]) -> Optional[Filter]:
         if where is None:
             return None if name is None else self._filters[name]
+        asked = (name, where)
+        kept = self._texts.pop(asked, None) or self._taken.pop(asked, None) or self._parse(name, where)
+        self._texts[asked] = kept
+        for oldest in list(self._texts)[:-_KEPT]:
+            self._texts.pop(oldest, None)
+        return kept
+
+    def _parse(self, name: Optional[str], where: str) -> Filter:
         try:
-            return self._parsed(name, where)
+            made = self._index.filter(where)
+            return made if name is None else self._filters[name] & made
         except InvalidArgument as error:
             raise self._wrong(f"{WHERE}: {_mistake(error)}") from error
 
@@ -157,8 +189,3 @@ def _named_filters(
 
 def _mistake(error: InvalidArgument) -> str:
     return error.message.removeprefix("filter: ")
-
-
-def _parse(index: Index, filters: Mapping[str, Filter], name: Optional[str], where: str) -> Filter:
-    made = index.filter(where)
-    return made if name is None else filters[name] & made

@@ -37,10 +37,9 @@ import torch
 from torch import Tensor
 
 from .arrays import stream_of
-from .constraint import Constraint
 from .constraint_set import TopK
 from .errors import SidbeamError
-from .serving import KEY, Catalogue, Choice, choice_of, named
+from .serving import KEY, Choice, choice_of, named
 from .serving_rules import KEYS
 
 _COORDINATOR = "sglang.srt.beam_search.coordinator"
@@ -56,10 +55,11 @@ class _PutOff(NamedTuple):
 
 
 class Search:
-    """Where a group's frontier is in its catalogue, under its request's rules."""
+    """Where a group's frontier is in its version of its catalogue, under its request's rules."""
 
-    def __init__(self, catalogue: Catalogue, rules: Optional[Constraint], device: Any) -> None:
-        self._constraints = catalogue.constraints_under([] if rules is None else [rules], str(device))
+    def __init__(self, choice: Choice, device: Any) -> None:
+        catalogue = choice.catalogue
+        self._constraints = choice.constraints(str(device))
         self._codes = torch.from_numpy(catalogue.codes).to(device)
         self._tokens = torch.from_numpy(catalogue.padded_tokens).to(device)
         self._states = torch.zeros(1, dtype=torch.int64, device=device)
@@ -104,7 +104,7 @@ def _start(original: Callable[[Any], None], self: Any) -> None:
     """What is wrong with the catalogues or their filters ends the scheduler now."""
     original(self)
     for catalogue in named():
-        catalogue.rules.prepare()
+        catalogue.newest.rules.prepare()
 
 
 def _beam_width(original: Callable[[Any], int], recv_req: Any) -> int:
@@ -135,7 +135,7 @@ def _admit(original: Callable[..., Optional[str]], self: Any, req: Any, recv_req
         return search
     # What ends a search is its SID.
     group.max_new_tokens = catalogue.levels
-    ends = [catalogue.vocabulary.end_column] if catalogue.index.info.variable_length else []
+    ends = [catalogue.vocabulary.end_column] if catalogue.shape.variable_length else []
     group.stop_token_ids = torch.tensor(ends, dtype=torch.int64, device=group.stop_token_ids.device)
     group.sidbeam = search
     return None
@@ -150,10 +150,10 @@ def _search(choice: Choice, group: Any, vocabulary: int) -> Union[Search, str]:
     if vocabulary < needed:
         return f"Catalogue {catalogue.name!r} has tokens below {needed}, the model's vocabulary has {vocabulary}."
     try:
-        rules = choice.constraint()
+        rules = choice.constraint() if choice.rules is not None else None
         if rules is not None and rules.info.allowed_items == 0:
             return f"The rules of the request leave no item of catalogue {catalogue.name!r}."
-        return Search(catalogue, rules, group.frontier_cum_logprobs.device)
+        return Search(choice, group.frontier_cum_logprobs.device)
     except SidbeamError as error:  # no memory, say
         return str(error)
 

@@ -19,6 +19,9 @@ Rules (:mod:`sidbeam.serving_rules`) say which items may come to a request: ``{"
 its text is given; lists hold ids. What is wrong in them fails the request when it comes (400 over HTTP). Requests with
 the same rules share what the library makes of them.
 
+Of a live catalogue a request follows the version that is the newest when vLLM gives it a row or slot, to its end; one
+that vLLM preempted gets another row, and the newest version then. Requests of several versions are in one batch.
+
 vLLM's own beam search sends each beam as a new request without ``extra_args``, whose prompt holds the codes so far: it
 needs a catalogue that is the default and has a ``begin``, and ``--logprobs-mode processed_logprobs``.
 
@@ -38,7 +41,9 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Optional
+import itertools
+import logging
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
 
 import numpy as np
 import torch
@@ -46,8 +51,8 @@ from torch import Tensor
 
 from .arrays import stream_of
 from .constraint import Constraint
-from .constraint_set import Sampled, TopK
-from .errors import BadState, InvalidArgument
+from .constraint_set import ConstraintSet, Sampled, TopK
+from .errors import BadState, InvalidArgument, SidbeamError
 from .serving import Catalogue, Choice, choice_of, named
 
 try:
@@ -62,8 +67,10 @@ except ImportError:  # a vLLM from before the newer runner
 if _V1 is None and _V2 is None:
     raise ImportError("sidbeam.vllm needs vLLM's LogitsProcessor, V1's or the newer runner's")
 
+_LONG = 256  # steps; a request that goes on is in a batch meanwhile
 _NOBODY = -1  # catalogue of requests that declined
 _NEVER = -2  # token that no history has; -1 is what stands before a history
+_log = logging.getLogger(__name__)
 
 
 class _Rows(NamedTuple):
@@ -81,24 +88,34 @@ class _Rows(NamedTuple):
 
 
 class _Mask:
-    """One catalogue's constraints on a device: its own, and those of requests with rules."""
+    """One catalogue's constraints on a device: its own, unless it is live, and those of requests."""
+
+    constraints: Any  # a ConstraintSet; None: of a live catalogue that no request follows
 
     def __init__(self, catalogue: Catalogue, device: torch.device) -> None:
         self.levels = catalogue.levels
         self._catalogue, self._device = catalogue, str(device)
-        self._rules: list[Constraint] = []
-        self.constraints = catalogue.constraints(self._device)
+        self._of_requests: list[Constraint] = []
+        self.constraints = self._own()
         self.codes = torch.from_numpy(catalogue.codes).to(device)
         self.tokens = torch.from_numpy(catalogue.padded_tokens).to(device)
         self.end_column = catalogue.vocabulary.end_column
         self.level_numbers = torch.arange(self.levels, device=device)
         self.ages = torch.arange(self.levels, -1, -1, device=device)
 
-    def follow(self, rules: list[Constraint]) -> None:
-        """Constraint i of requests is number i + 1 from now on; 0 is the catalogue's."""
-        if rules != self._rules:
-            several = [self._catalogue.index.constraint, *rules] if rules else []
-            self.constraints, self._rules = self._catalogue.constraints_under(several, self._device), rules
+    def _own(self) -> Optional[ConstraintSet]:
+        """Of requests that follow none of their own; of a live catalogue there are none, and no version is held."""
+        return None if self._catalogue.live else self._catalogue.newest.constraints(self._device)
+
+    def follow(self, of_requests: list[Constraint]) -> None:
+        """Constraint i of requests is number i + 1 from now on; 0 is the catalogue's, or any, where it is live."""
+        if of_requests == self._of_requests:
+            return
+        self._of_requests, self.constraints = of_requests, self._own()
+        if of_requests:
+            own = of_requests[0] if self._catalogue.live else self._catalogue.index.constraint
+            vocabulary, device = self._catalogue.vocabulary, self._device
+            self.constraints = ConstraintSet([own, *of_requests], vocabulary=vocabulary, device=device)
 
     def apply(self, logits: Tensor, rows: _Rows, mine: Optional[Tensor]) -> Tensor:
         """Masks rows in place, except those that are free or not `mine`. Nothing waits for the device."""
@@ -138,9 +155,9 @@ class _Mask:
 
     def _which(self, rows: _Rows, mine: Optional[Tensor]) -> Optional[Tensor]:
         """The constraint of each row; None: all follow the catalogue's own. Others' numbers are of their catalogues."""
-        if not self._rules:
+        if not self._of_requests:
             return None
-        numbers = rows.of("rules")
+        numbers = rows.of("own")
         return (numbers if mine is None else torch.where(mine, numbers, 0)).int()
 
     def _states(self, tail: Tensor, level: Tensor, which: Optional[Tensor]) -> Tensor:
@@ -183,39 +200,64 @@ class _Mask:
         return codes
 
 
-class _Masks:
-    """The masks of a processor, by catalogue; a catalogue that :func:`serving.register` replaced stays while in use."""
+class _Own(NamedTuple):
+    """What a request follows that is not its catalogue's: its rules, the version that it began with."""
 
-    def __init__(self, device: Any, vocabulary: int) -> None:
+    catalogue: int
+    choice: Choice
+    constraint: Constraint
+
+    def renewed(self) -> _Own:
+        """The same of the newest version."""
+        choice = self.choice.renewed()
+        return self._replace(choice=choice, constraint=choice.constraint())
+
+
+class _Masks:
+    """The masks of a processor, by catalogue; one that :func:`serving.register` replaced stays while in use.
+
+    ``in_use``: gives the numbers of the catalogues that requests follow.
+    """
+
+    def __init__(self, device: Any, vocabulary: int, in_use: Callable[[], Sequence[int]]) -> None:
         self.device = torch.empty(0, device=device).device  # "cuda" without a number: torch knows which it is
-        self._columns = vocabulary
+        self._columns, self._in_use = vocabulary, in_use
+        self._next = itertools.count()
         self._numbers: dict[Catalogue, int] = {}
-        self._masks: list[_Mask] = []
+        self._masks: dict[int, _Mask] = {}
         for catalogue in named():  # now, so that no request waits for it
             self.number(catalogue)
-            catalogue.rules.prepare()
+            catalogue.newest.rules.prepare()
 
     def number(self, catalogue: Catalogue) -> int:
         if catalogue not in self._numbers:
-            needed = catalogue.constraints(str(self.device)).columns
+            needed = catalogue.newest.constraints(str(self.device)).columns
             if needed > self._columns:
                 name, most = catalogue.name, self._columns
                 raise InvalidArgument(
                     f"catalogue {name!r} has tokens below {needed}, the model's vocabulary has {most}"
                 )
-            self._masks.append(_Mask(catalogue, self.device))
-            self._numbers[catalogue] = len(self._masks) - 1
+            self._forget()
+            number = next(self._next)
+            self._masks[number], self._numbers[catalogue] = _Mask(catalogue, self.device), number
         return self._numbers[catalogue]
+
+    def _forget(self) -> None:
+        still = {*self._in_use(), *(self._numbers[one] for one in named() if one in self._numbers)}
+        self._numbers = {one: number for one, number in self._numbers.items() if number in still}
+        self._masks = {number: self._masks[number] for number in self._numbers.values()}
 
     def __getitem__(self, number: int) -> _Mask:
         return self._masks[number]
 
-    def follow(self, rules: Mapping[int, tuple[int, Constraint]]) -> dict[int, int]:
-        """Makes the catalogues' sets of the constraints {row or slot: (catalogue, constraint)}, and numbers these."""
-        of: list[dict[Constraint, int]] = [{} for _ in self._masks]
-        numbers = {at: of[number].setdefault(made, len(of[number]) + 1) for at, (number, made) in rules.items()}
-        for mask, constraints in zip(self._masks, of):
-            mask.follow(list(constraints))
+    def follow(self, own: Mapping[int, _Own]) -> dict[int, int]:
+        """Makes the catalogues' sets of what the requests of rows or slots follow, and numbers that."""
+        of: dict[int, dict[Constraint, int]] = {number: {} for number in self._masks}
+        numbers = {}
+        for at, (catalogue, _, constraint) in own.items():
+            numbers[at] = of[catalogue].setdefault(constraint, len(of[catalogue]) + 1)
+        for number, constraints in of.items():
+            self._masks[number].follow(list(constraints))
         return numbers
 
 
@@ -232,7 +274,7 @@ class _Wanted(NamedTuple):
     top_k: int = 0
     inverse_temperature: int = 0
     top_p: int = int(np.float32(1).view(np.int32))  # 1, which is none
-    rules: int = 0  # the constraint's number among those of its catalogue; 0: the catalogue's own
+    own: int = 0  # number of the request's own constraint among those of its catalogue; 0: the catalogue's
 
 
 _DECLINED = _Wanted(_NOBODY, _NEVER, 0)
@@ -281,14 +323,15 @@ def _choice(sampling_params: Any) -> Optional[Choice]:
     return choice
 
 
-def _wanted(sampling_params: Any, masks: _Masks) -> tuple[_Wanted, Optional[Constraint]]:
-    """And the constraint of the request's rules, if it has any."""
+def _wanted(sampling_params: Any, masks: _Masks) -> tuple[_Wanted, Optional[_Own]]:
+    """And what the request alone follows, if it does."""
     choice = _choice(sampling_params)
     if choice is None or choice.end is None:
         return _DECLINED, None
     begin = _NEVER if choice.begin is None else choice.begin
     wanted = _Wanted(masks.number(choice.catalogue), begin, choice.end, **_draw_of(sampling_params))
-    return wanted, choice.constraint()
+    constraint = choice.constraint()
+    return wanted, None if constraint is None else _Own(wanted.catalogue, choice, constraint)
 
 
 class _Slots(_V2 or object):  # type: ignore[misc]
@@ -296,31 +339,48 @@ class _Slots(_V2 or object):  # type: ignore[misc]
 
     def __init__(self, vllm_config: Any, req_states: Any) -> None:
         self._req_states = req_states
-        self._masks = _Masks(req_states.device, req_states.vocab_size)
         self._host = np.full((req_states.max_num_reqs, len(_DECLINED)), _DECLINED, np.int64)
+        self._masks = _Masks(req_states.device, req_states.vocab_size, lambda: self._host[:, 0].tolist())
         self._settings = torch.from_numpy(self._host.copy()).to(req_states.device)
-        self._rules: dict[int, tuple[int, Constraint]] = {}  # of slots, until another request has them
-        self._changed = False
+        self._own: dict[int, _Own] = {}  # of slots, until another request has them
+        self._seen = np.zeros(len(self._host), np.bool_)  # whether a slot was in a batch since the last _renew
+        self._steps, self._changed = 0, False
 
     def add_request(self, req_idx: int, sampling_params: Any) -> bool:
-        self._rules.pop(req_idx, None)
-        wanted, constraint = _wanted(sampling_params, self._masks)
-        self._host[req_idx] = wanted
-        if constraint is not None:
-            self._rules[req_idx] = (wanted.catalogue, constraint)
+        self._own.pop(req_idx, None)
+        wanted, own = _wanted(sampling_params, self._masks)
+        self._host[req_idx], self._seen[req_idx] = wanted, True
+        if own is not None:
+            self._own[req_idx] = own
         self._changed = True
         return bool(self._host[req_idx, 0] != _NOBODY)
 
     def apply_staged_writes(self) -> None:
+        self._steps += 1
+        if self._steps % _LONG == 0:
+            self._renew()
         if self._changed:
-            for slot, number in self._masks.follow(self._rules).items():
-                self._host[slot, _Wanted._fields.index("rules")] = number
+            for slot, number in self._masks.follow(self._own).items():
+                self._host[slot, _Wanted._fields.index("own")] = number
             staged = torch.from_numpy(self._host.copy())
             # Fresh memory each time: torch keeps it until the copy is done, whatever add_request writes meanwhile.
             self._settings.copy_(staged.pin_memory() if self._settings.is_cuda else staged, non_blocking=True)
             self._changed = False
 
+    def _renew(self) -> None:
+        """The runner does not say when a request is over: slots that no batch has had for long go along with their
+        catalogue, so that they hold no old version."""
+        for slot, own in self._own.items():
+            if not self._seen[slot] and own.choice.version is not own.choice.catalogue.newest:
+                try:
+                    self._own[slot] = own.renewed()
+                    self._changed = True
+                except SidbeamError as error:  # no memory, say: the next time
+                    _log.debug("slot %d stays with its version: %s", slot, error)
+        self._seen[:] = False
+
     def apply(self, logits: Tensor, ctx: Any) -> Tensor:
+        self._seen[ctx.idx_mapping_np] = True
         here = self._host[ctx.idx_mapping_np]
         numbers = np.unique(here[:, 0])
         slots = ctx.expanded_idx_mapping.long()
@@ -347,7 +407,7 @@ class _Slots(_V2 or object):  # type: ignore[misc]
 
 class _Request(NamedTuple):
     wanted: _Wanted
-    rules: Optional[Constraint]
+    own: Optional[_Own]
     prompt: list[int]
     output: list[int]  # vLLM's own, which it appends to
 
@@ -356,8 +416,9 @@ class _Batch(_V1 or object):  # type: ignore[misc]
     """V1's: row i is the batch's request i; requests are removed, added and moved."""
 
     def __init__(self, vllm_config: Any, device: Any, is_pin_memory: bool) -> None:
-        self._masks = _Masks(device, vllm_config.model_config.get_vocab_size())
         self._rows: dict[int, _Request] = {}
+        in_use = lambda: [request.wanted.catalogue for request in self._rows.values()]  # noqa: E731
+        self._masks = _Masks(device, vllm_config.model_config.get_vocab_size(), in_use)
 
     def is_argmax_invariant(self) -> bool:
         return False
@@ -369,19 +430,19 @@ class _Batch(_V1 or object):  # type: ignore[misc]
             self._rows.pop(index, None)
         for index, sampling_params, prompt, output in batch_update.added:
             self._rows.pop(index, None)
-            wanted, constraint = _wanted(sampling_params, self._masks)
+            wanted, own = _wanted(sampling_params, self._masks)
             if wanted.catalogue != _NOBODY:
-                self._rows[index] = _Request(wanted, constraint, prompt or [], output)
+                self._rows[index] = _Request(wanted, own, prompt or [], output)
         for source, target, direction in batch_update.moved:
             moved, other = self._rows.pop(source, None), self._rows.pop(target, None)
             if moved is not None:
                 self._rows[target] = moved
             if other is not None and direction == MoveDirectionality.SWAP:
                 self._rows[source] = other
-        rules = {i: (r.wanted.catalogue, r.rules) for i, r in self._rows.items() if r.rules is not None}
-        for index, number in self._masks.follow(rules).items():
+        own = {i: request.own for i, request in self._rows.items() if request.own is not None}
+        for index, number in self._masks.follow(own).items():
             held = self._rows[index]
-            self._rows[index] = held._replace(wanted=held.wanted._replace(rules=number))
+            self._rows[index] = held._replace(wanted=held.wanted._replace(own=number))
 
     def apply(self, logits: Tensor) -> Tensor:
         for number in sorted({request.wanted.catalogue for request in self._rows.values()}):

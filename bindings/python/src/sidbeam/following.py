@@ -1,0 +1,150 @@
+"""Live catalogues in what serves: requests that begin get the newest version, made ready before they see it.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+import weakref
+from typing import Any, Callable, Generic, Optional, TypeVar, Union
+
+from . import forks
+from .checks import path_bytes
+from .errors import InvalidArgument, SidbeamError
+from .index import Index
+from .live import Catalog, Path
+
+V = TypeVar("V")
+Made = Callable[[Index, Optional[V]], V]
+
+_WAIT = 1.0  # seconds that a follower waits for a version before it looks whether anybody still wants one
+_PAUSE = 1.0  # and between tries after an error
+_log = logging.getLogger(__name__)
+
+
+def is_live(given: Any) -> bool:
+    """Whether it is a live catalogue, or the path of its folder."""
+    if isinstance(given, (str, bytes, os.PathLike)):
+        return os.path.isdir(os.fsdecode(path_bytes(given)))
+    return isinstance(given, Catalog)
+
+
+class Newest(Generic[V]):
+    """What requests that begin follow of a live catalogue: its newest version, as ``make`` prepares it.
+
+    - ``catalog``: a :class:`Catalog`, which is held, or the path of its folder, which is then followed.
+    - ``make``: from a version's index, and what was made of the version before (None: the first), to what requests
+      get. It raises where they could not go on with it.
+    - ``name``: by which the log knows the catalogue; None: by its folder.
+
+    Nobody waits for :attr:`value`. A version is prepared on the thread that brings it: that which publishes, or, of a
+    catalogue that follows, one of its own. Where that fails, or the folder is damaged or gone, the last version stays,
+    and the logger ``sidbeam.following`` says so once per error. In a child of fork() the folder is followed anew; what
+    is in memory alone stays as it was.
+    """
+
+    def __init__(self, catalog: Union[Catalog, Path], make: Made[V], name: Optional[str] = None) -> None:
+        followed = catalog if isinstance(catalog, Catalog) else Catalog.follow(catalog)
+        self._make, self._folder = make, followed._folder
+        self._name = name or f"catalogue {self._folder or 'in memory'}"
+        self._catalog: Optional[Catalog] = followed
+        self._own = followed is not catalog
+        self._process, self._lock = os.getpid(), threading.Lock()
+        self._errors: set[str] = set()  # that were logged since all was well
+        first = followed.snapshot()
+        self._shape, self._version = _shape_of(first), _version_of(first)
+        self._value = make(first, None)
+        followed._watch(self)
+        self.take(followed)  # what was published meanwhile
+        if followed.info.follows:
+            self._follow()
+
+    @property
+    def value(self) -> V:
+        if self._process != os.getpid():
+            self._begin_again()
+        return self._value
+
+    def take(self, catalog: Catalog) -> None:
+        """Takes over the newest version, if it is another one. Raises nothing: who publishes has done so."""
+        with self._lock:
+            try:
+                index = catalog.snapshot()
+                if _version_of(index) != self._version:
+                    if _shape_of(index) != self._shape:
+                        raise InvalidArgument("its SIDs or ids are of another form: it is another catalogue")
+                    self._value = self._make(index, self._value)
+                    self._version = _version_of(index)
+                self._errors.clear()
+            except Exception as error:
+                self.report(error)
+
+    def report(self, error: Exception) -> None:
+        if str(error) not in self._errors:
+            self._errors.add(str(error))
+            _log.error("%s: requests go on with version %d: %s", self._name, self._version[0], error)
+
+    def lost(self, error: Exception) -> bool:
+        """After an error of what is followed; returns whether that is over."""
+        self.report(error)
+        if self._own:
+            self._catalog = None  # to be opened anew: other files may have taken the place of those that were open
+        return self._catalog is not None and self._catalog.closed
+
+    def _follow(self) -> None:
+        name = f"sidbeam follows {self._name}"
+        threading.Thread(target=_go_along, args=(weakref.ref(self),), name=name, daemon=True).start()
+
+    def _begin_again(self) -> None:
+        """In a child of fork(), which has neither the thread nor a use for its parent's catalogue."""
+        with forks.lock:
+            if self._process == os.getpid():
+                return
+            self._process, self._lock, self._catalog, self._own = os.getpid(), threading.Lock(), None, True
+        if self._folder is None:
+            _log.error("%s: it is in the memory of the parent process: version %d stays", self._name, self._version[0])
+        else:
+            self._follow()
+
+    def refresh(self) -> None:
+        """Takes over now what another process has published, which otherwise comes by itself, within moments."""
+        catalog = self.catalog()
+        if catalog.info.follows:
+            catalog.refresh()
+
+    def catalog(self) -> Catalog:
+        """What is followed, opened if need be."""
+        if self._catalog is None:
+            assert self._folder is not None
+            self._catalog = Catalog.follow(self._folder)
+            self._catalog._watch(self)
+            self.take(self._catalog)
+        return self._catalog
+
+
+def _go_along(wanted: weakref.ref[Newest[Any]]) -> None:
+    """Follows until nobody has what is followed any more, or its catalogue is closed."""
+    while (newest := wanted()) is not None:
+        try:
+            catalog = newest.catalog()
+            del newest  # which may go while this waits
+            catalog.refresh(_WAIT)
+        except SidbeamError as error:
+            newest = wanted()
+            if newest is None or newest.lost(error):
+                return
+            del newest
+            time.sleep(_PAUSE)
+
+
+def _version_of(index: Index) -> tuple[int, int, str]:
+    return (index.info.version, index.info.generation, index.info.fingerprint)
+
+
+def _shape_of(index: Index) -> tuple[Any, ...]:
+    """What no version of a catalogue changes, and vocabularies, filters and lists go by."""
+    return (index.info.codes, index.info.variable_length, index.info.id_type)
