@@ -1,4 +1,4 @@
-"""Files into live catalogues: what they add is what a builder would read of them. SPDX-License-Identifier: Apache-2.0"""
+"""Files into live catalogues add what a builder would read of them. SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def test_families_of_another_codebook(tmp_path: Path) -> None:
         ('{"id": "x", "sid": [0, 1, 2]}', {}, sidbeam.Corrupt, "ids are strings, expected integers, as the catalogue"),
         ('{"id": 1, "sid": [0, 1]}', {}, sidbeam.Corrupt, "SID of 2 codes, expected 3"),
         ('{"id": 1, "sid": [0, 5, 2]}', {}, sidbeam.Corrupt, "code 5 at level 1, expected 0..4"),
-        ('{"id": 1, "sid": [0, 1, 2], "size": 1}', {"attributes": "size"}, sidbeam.InvalidArgument, "'size' is no attr"),
-        ('{"id": 1, "sid": [0, 1, 2], "price": "x"}', {"attributes": "price"}, sidbeam.Corrupt, "expected an integer"),
+        ('{"id": 1, "sid": [0, 1, 2], "size": 1}', {"attributes": "size"}, sidbeam.InvalidArgument, "'size' is no att"),
+        ('{"id": 1, "sid": [0, 1, 2], "price": "x"}', {"attributes": "price"}, sidbeam.Corrupt, "expected an int"),
         (
             '{"id": 1, "sid": [0, 1, 2], "price": 1}',
             {"attributes": "price:f32"},

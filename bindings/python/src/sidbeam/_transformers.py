@@ -71,7 +71,8 @@ class SidTokens:
         if isinstance(source, (Index, Constraint)):
             return source
         if not is_live(source):
-            raise WrongType(f"constraints has {shown(source)}, expected an Index, a Constraint, a Catalog or its folder")
+            expected = "an Index, a Constraint, a Catalog or its folder"
+            raise WrongType(f"constraints has {shown(source)}, expected {expected}")
         return Newest(source, self._version)
 
     def _version(self, index: Index, before: Optional[Version]) -> Version:
@@ -81,6 +82,12 @@ class SidTokens:
     def now(self) -> list[Union[ConstraintLike, Version]]:
         """What a request follows, of each catalogue, that begins now."""
         return [c.value if isinstance(c, Newest) else c for c in self._followed]
+
+    def refresh(self) -> None:
+        """Takes over now what other processes have published; otherwise that comes by itself, within moments."""
+        for one in self._followed:
+            if isinstance(one, Newest):
+                one.refresh()
 
     def registered(self) -> Registered:
         """The set of it."""

@@ -56,8 +56,8 @@ KEY = "sidbeam"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Version:
-    """What requests follow of a catalogue: an index, or one version of a live one. It makes its sets once per device and
-    holds them."""
+    """What requests follow of a catalogue: an index, or one version of a live one. It makes its sets once per device
+    and holds them."""
 
     index: Index
     vocabulary: Vocabulary
@@ -96,6 +96,11 @@ class Catalogue:
     def newest(self) -> Version:
         """What requests follow that begin now."""
         return self.followed.value if isinstance(self.followed, Newest) else self.followed
+
+    def refresh(self) -> None:
+        """Takes over now what another process has published; otherwise that comes by itself, within moments."""
+        if isinstance(self.followed, Newest):
+            self.followed.refresh()
 
     @property
     def index(self) -> Index:
@@ -305,7 +310,7 @@ def _open(name: str, entry: dict[str, Any]) -> None:
     settings = (entry.pop("offsets", None), entry.pop("maps", None), entry.pop("end_column", -1))
     of_requests = {key: entry.pop(key) for key in ("begin", "end", *_OF_RULES) if key in entry}
     if not isinstance(path, str):
-        raise InvalidArgument(f"{ENVIRONMENT}: {name!r} has path {path!r}, expected that of an index, or of a live catalogue")
+        raise InvalidArgument(f"{ENVIRONMENT}: {name!r} has path {path!r}, expected that of an index or a folder")
     if entry:
         raise InvalidArgument(f"{ENVIRONMENT}: {name!r} has {sorted(entry)}, expected {_SETTINGS}")
     vocabulary = Vocabulary(*settings)
