@@ -92,6 +92,7 @@ stack transformers transformers torch transformers
 stack transformers_fields transformers torch transformers
 stack transformers_sampling transformers torch transformers
 stack transformers_rules transformers torch transformers
+stack transformers_live transformers torch transformers
 stack train torch torch transformers
 stack align torch torch
 stack align_draft torch torch transformers
@@ -103,6 +104,8 @@ stack peft peft torch transformers peft
 stack jax jax jax
 stack vllm vllm torch transformers vllm
 stack vllm_rules vllm torch transformers vllm
+stack vllm_live vllm torch transformers vllm
 stack sglang sglang torch sglang
+stack sglang_live sglang torch sglang
 printf 'passed: %d, failed: %d\n' "$passed" "$failed"
 [ "$failed" = 0 ]

@@ -18,7 +18,11 @@ They score as generate() does: log-softmax over the whole row, then the mask.
 Rules (``filter``, ``exclude``, ``allow``: those of :class:`sidbeam.Constraint`, each one for all requests or a list of
 one per request, None: none) are arguments of generate() for the loops, and of the processor. What comes is what an
 index of the allowed items alone would give. ``which=[..]`` is the constraint of each request: its number in ``sids``,
-or a :class:`sidbeam.Constraint` of such an index; None: all follow the first. SPDX-License-Identifier: Apache-2.0
+or a :class:`sidbeam.Constraint` of such an index; None: all follow the first.
+
+Of a live catalogue (``SidTokens(catalog, ..)``, or its folder) a call follows the version that is the newest when it
+begins; filters are moved to it. Ordinals are that version's: whoever wants these names it, ``version =
+catalog.snapshot()`` and ``which=[version.constraint, ..]``. SPDX-License-Identifier: Apache-2.0
 """
 
 from __future__ import annotations
