@@ -61,7 +61,7 @@ def price_of(item: int) -> int:
 
 
 class Live:
-    """The catalogue ``given``, which whoever is tested follows; ``refresh``: has it look, where another process writes."""
+    """The catalogue ``given``, which whoever is tested follows; ``refresh`` has it look if another process writes."""
 
     def __init__(self, where: str, folder: pathlib.Path) -> None:
         self._rng = np.random.default_rng(5)

@@ -1,7 +1,7 @@
 """What the tests of sidbeam.sglang share: SGLang's own beam search, imported from the real package: its plugin loader
-and hooks, BeamCoordinator, BeamGroup, joint_select, the remapping of KV rows. What surrounds that in a scheduler (pools,
-batches, requests, five modules that would import kernels) is written below; a model's logits are a function of the
-tokens that a row's KV slots hold, so that a beam with a wrong history gets wrong scores.
+and hooks, BeamCoordinator, BeamGroup, joint_select, the remapping of KV rows. What surrounds that in a scheduler
+(pools, batches, requests, five modules that would import kernels) is written below; a model's logits are a function of
+the tokens that a row's KV slots hold, so that a beam with a wrong history gets wrong scores.
 SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations

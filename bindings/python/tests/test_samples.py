@@ -17,6 +17,12 @@ def test_minimal() -> None:
     assert (done.stdout, done.stderr) == ("item 2  score -7.215\nitem 1  score -8.215\n", "")
 
 
+def test_live_catalogue() -> None:
+    done = subprocess.run([sys.executable, SAMPLES / "live_catalogue.py"], capture_output=True, text=True)
+    said = "given up: generation 1\ncompacted: generation 2, 200,999 items\nrequests went on: True\n"
+    assert (done.stdout, done.stderr) == (said, "")
+
+
 def test_tour() -> None:
     """The notebook is committed without outputs; its cells run in order, and what ends one shows itself."""
     notebook = json.loads((SAMPLES / "tour.ipynb").read_text(encoding="utf-8"))

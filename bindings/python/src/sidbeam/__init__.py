@@ -29,6 +29,7 @@ from . import _native, errors  # errors first: the imports below need what it se
 
 _native.flat_check_abi()
 
+from .aio import to_thread
 from .arrays import DeviceArray
 from .arrow import ArrowInfo, inspect_arrow
 from .attributes import Attribute
@@ -209,4 +210,5 @@ __all__ = [
     "plan_estimate",
     "relaxed_draw",
     "relaxed_verify",
+    "to_thread",
 ]

@@ -11,7 +11,7 @@ from typing import Any, Callable, Optional, Sequence, Union
 
 import numpy as np
 
-from . import _native, arrow, attributes as columns, catalogue
+from . import _native, aio, arrow, attributes as columns, catalogue
 from .arrays import vector
 from .checks import flag, function, integer, path_bytes
 from .enums import AttributeType, Collisions, IdType, Kind, KindLike, Phase, kinds_of, member
@@ -34,12 +34,13 @@ class Watched(Handle):
         _native.flat_cancel(self._handle, 1)
 
     def _run(self, call: Callable[[], Any], progress: Optional[Progress]) -> Any:
-        """Runs a call. It takes a thread of its own if Ctrl-C or progress must be heard meanwhile: the main thread
-        sees signals only between its own instructions."""
+        """Runs a call. It takes a thread of its own if Ctrl-C, progress or the end of an asyncio task must be heard
+        meanwhile: the main thread sees signals only between its own instructions."""
         if progress is not None:
             function(progress, "progress", "phase, done and total")
         try:
-            if progress is None and threading.current_thread() is not threading.main_thread():
+            alone = threading.current_thread() is not threading.main_thread() and not aio.awaited()
+            if progress is None and alone:
                 return self._run_here(call)
             return self._run_beside(call, progress)
         finally:
@@ -68,6 +69,7 @@ class Watched(Handle):
         threading.Thread(target=work, name="sidbeam build", daemon=True).start()
         try:
             while not done.is_set():
+                aio.check()
                 if progress is not None:
                     self._report(progress)
                 done.wait(_POLL_SECONDS)

@@ -12,7 +12,7 @@ from typing import Any, Optional, Protocol, Sequence, Union
 
 import numpy as np
 
-from . import _native, arrow, attributes as columns, catalogue, forks, parquet
+from . import _native, aio, arrow, attributes as columns, catalogue, forks, parquet
 from .build import Progress, Watched
 from .checks import flag, instance, kind_of, milliseconds, path_bytes
 from .enums import AttributeType, Residency, Sync, Verify, member
@@ -97,7 +97,8 @@ class Catalog(Handle):
 
     Made by :meth:`create`, :meth:`open` (one process writes a folder at a time) and :meth:`follow` (any number read
     it). Any thread may call; calls that change the catalogue wait for each other. Every call releases the GIL: in
-    asyncio, ``await asyncio.to_thread(catalog.publish)``. ``close()`` drops what was not published.
+    asyncio, ``await sidbeam.to_thread(catalog.compact)``, which ends with its task. ``close()`` drops what was not
+    published.
 
     - ``sync``: when a publish is forced to the disk: "publish", before it returns; "interval", by the first publish,
       sync or close that comes ``sync_interval`` after the last time; "host", by :meth:`sync`. What is not may be lost
@@ -210,8 +211,9 @@ class Catalog(Handle):
     def refresh(self, wait: Seconds = None) -> int:
         """Takes over what has been published since, each version whole, and returns the newest.
 
-        Where nothing is new it waits for that up to so many seconds; Ctrl-C and :meth:`close` end the wait. On an error
-        its newest version stays. Raises :class:`BadState` of a catalogue that does not follow.
+        Where nothing is new it waits for that up to so many seconds; Ctrl-C, :meth:`close` and the end of the task of
+        :func:`sidbeam.to_thread` end the wait. On an error its newest version stays. Raises :class:`BadState` of a
+        catalogue that does not follow.
         """
         left = milliseconds(wait, "wait")
         before = self.info.version if left else 0
@@ -221,6 +223,7 @@ class Catalog(Handle):
             left = math.ceil((end - time.monotonic()) * 1000)
             if version != before or left <= 0:
                 return self._tell(version)
+            aio.check()
 
     def add(
         self,
@@ -315,8 +318,9 @@ class Catalog(Handle):
         """Builds a base of all live pairs, publishes the newest content on it, and returns the version.
 
         ``info.compact_soon`` says when that is worth its time. It takes as much memory as a build; other threads go on
-        to add, publish and read, and what they publish meanwhile is carried over. Ctrl-C, and an exception from
-        ``progress(phase, done, total)``, end it; then, and after any error, all is as it was.
+        to add, publish and read, and what they publish meanwhile is carried over. Ctrl-C, an exception from
+        ``progress(phase, done, total)``, and the end of the task of :func:`sidbeam.to_thread`, end it; then, and after
+        any error, all is as it was.
 
         - ``threads``: 0: the runtime's. ``memory_limit``: bytes, as of :class:`Builder`.
         - ``bytes_per_second``: most of what is read of the catalogue and written to its folder.
