@@ -41,7 +41,12 @@ def environment(tmp_path_factory):
     for name in ("sglang", "sglang.srt", "sglang.srt.managers", "sglang.srt.layers", "sglang.srt.sampling"):
         bare(name, home.joinpath(*name.split(".")[1:]))
     nothing = lambda: SimpleNamespace(  # noqa: E731
-        disaggregation_mode="null", page_size=1, enable_hisparse=False, pp_size=1, enable_hierarchical_cache=False
+        disaggregation_mode="null",
+        page_size=1,
+        enable_hisparse=False,
+        pp_size=1,
+        tp_size=1,
+        enable_hierarchical_cache=False,
     )
     module(
         "sglang.srt.runtime_context",

@@ -53,6 +53,20 @@ def test_requests_keep_the_version_that_they_began_with(live, seed):
         assert_same(engine.done[name], expected)
 
 
+def test_ranks_that_might_differ_are_refused(live, monkeypatch):
+    from sglang.srt import runtime_context
+
+    context = runtime_context.get_parallel()
+    context.tp_size = 2
+    monkeypatch.setattr(runtime_context, "get_parallel", lambda: context)
+    engine = Engine(model_of(1))
+    error = engine.admit("r", [1], 3, {"sidbeam": "live"})
+    assert error == (
+        "catalogue 'live' is live, expected an index under tensor parallelism (of 2 ranks) (invalid argument)"
+    )
+    assert engine.coordinator._num_live_groups == 0
+
+
 def test_versions_go_with_their_requests(live):
     engine, catalog = Engine(model_of(1)), live.named.followed.catalog()
     req = engine.admit("r", [1], 3, {"sidbeam": "live", "sidbeam_exclude": [100]})

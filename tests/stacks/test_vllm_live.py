@@ -5,16 +5,30 @@ from __future__ import annotations
 
 import gc
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from live_cases import HISTORY, OFFSETS, WHERE, in_use, living
 from serving_cases import BEGIN, COLUMNS, END, assert_row
-from vllm_cases import SLOTS, V1, V2, Request, logits_of, params, runners, torch, validators
+from vllm_cases import (
+    CONFIG,
+    LENGTH,
+    SLOTS,
+    Request,
+    logits_of,
+    params,
+    runners,
+    states,
+    torch,
+    validators,
+)
 from vllm_cases import environment as environment
 
 from sidbeam import serving
 from sidbeam import vllm as ours
+from vllm.v1.sample.logits_processor import build_logitsprocs
+from vllm.v1.worker.gpu.sample.logits_processor import build_custom_logits_processors
 
 import sidbeam
 
@@ -152,6 +166,17 @@ def test_a_catalogue_that_was_replaced_goes_with_its_requests(Runner, live):
     runner.step(torch.zeros(SLOTS, COLUMNS), rng)
     gc.collect()
     assert old() is None
+
+
+def test_ranks_that_might_differ_are_refused(live):
+    config = SimpleNamespace(**{**vars(CONFIG), "parallel_config": SimpleNamespace(tensor_parallel_size=2)})
+    request_states = states.RequestState(SLOTS, LENGTH, 64, 2, COLUMNS, torch.device("cpu"))
+    for load in (
+        lambda: build_custom_logits_processors(config, request_states, False, ()),
+        lambda: build_logitsprocs(config, torch.device("cpu"), False, False, ()),
+    ):
+        with pytest.raises(sidbeam.InvalidArgument, match="'live' is live, expected an index under tensor parallelism"):
+            load()
 
 
 def test_what_is_wrong_with_a_request_is_told_by_the_newest_version(live):

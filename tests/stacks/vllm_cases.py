@@ -31,6 +31,7 @@ SLOTS, LENGTH = 6, 64
 CHOICES = [None, *(name + tag for name in CATALOGUES for tag in ("", "-tagged"))]
 CONFIG = SimpleNamespace(
     speculative_config=None,
+    parallel_config=SimpleNamespace(tensor_parallel_size=1),
     scheduler_config=SimpleNamespace(max_num_seqs=SLOTS, max_num_batched_tokens=64),
     model_config=SimpleNamespace(get_vocab_size=lambda: COLUMNS),
 )

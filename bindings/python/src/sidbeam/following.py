@@ -112,6 +112,8 @@ class Newest(Generic[V]):
 
     def refresh(self) -> None:
         """Takes over now what another process has published, which otherwise comes by itself, within moments."""
+        if self._catalog is None and self._folder is None:
+            return  # a child's, whose parent has it in memory
         catalog = self.catalog()
         if catalog.info.follows:
             catalog.refresh()

@@ -25,7 +25,8 @@ Of a live catalogue (:class:`sidbeam.Catalog`) a request follows the version tha
 end, whatever is published, rolled back or compacted meanwhile. Each process of the engine follows the folder by itself,
 within moments, on a thread of its own, where a version is made ready before a request sees it. A folder that is damaged
 or gone, or a version that cannot be served (an item whose code has no token, memory), leaves the last one that could;
-the logger ``sidbeam.following`` says so. SPDX-License-Identifier: Apache-2.0
+the logger ``sidbeam.following`` says so. Under tensor parallelism, whose ranks might begin a request with different
+versions, live catalogues are refused. SPDX-License-Identifier: Apache-2.0
 """
 
 from __future__ import annotations
@@ -96,6 +97,14 @@ class Catalogue:
     def newest(self) -> Version:
         """What requests follow that begin now."""
         return self.followed.value if isinstance(self.followed, Newest) else self.followed
+
+    def check_ranks(self, ranks: int) -> None:
+        """Ranks of tensor parallelism make the same choices, each by itself; a version might come to one of them first.
+        """
+        if self.live and ranks > 1:
+            raise InvalidArgument(
+                f"catalogue {self.name!r} is live, expected an index under tensor parallelism (of {ranks} ranks)"
+            )
 
     def refresh(self) -> None:
         """Takes over now what another process has published; otherwise that comes by itself, within moments."""

@@ -116,8 +116,12 @@ def _beam_width(original: Callable[[Any], int], recv_req: Any) -> int:
 
 def _admit(original: Callable[..., Optional[str]], self: Any, req: Any, recv_req: Any) -> Optional[str]:
     """An error's text, or None."""
+    from sglang.srt.runtime_context import get_parallel
+
     try:
         choice = choice_of(req.sampling_params.custom_params)
+        if choice is not None:
+            choice.catalogue.check_ranks(get_parallel().tp_size)
     except ValueError as wrong:
         return str(wrong)
     if choice is None:

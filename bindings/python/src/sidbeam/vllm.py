@@ -219,9 +219,10 @@ class _Masks:
     ``in_use``: gives the numbers of the catalogues that requests follow.
     """
 
-    def __init__(self, device: Any, vocabulary: int, in_use: Callable[[], Sequence[int]]) -> None:
+    def __init__(self, vllm_config: Any, device: Any, vocabulary: int, in_use: Callable[[], Sequence[int]]) -> None:
         self.device = torch.empty(0, device=device).device  # "cuda" without a number: torch knows which it is
         self._columns, self._in_use = vocabulary, in_use
+        self._ranks = vllm_config.parallel_config.tensor_parallel_size
         self._next = itertools.count()
         self._numbers: dict[Catalogue, int] = {}
         self._masks: dict[int, _Mask] = {}
@@ -231,6 +232,7 @@ class _Masks:
 
     def number(self, catalogue: Catalogue) -> int:
         if catalogue not in self._numbers:
+            catalogue.check_ranks(self._ranks)
             needed = catalogue.newest.constraints(str(self.device)).columns
             if needed > self._columns:
                 name, most = catalogue.name, self._columns
@@ -340,7 +342,8 @@ class _Slots(_V2 or object):  # type: ignore[misc]
     def __init__(self, vllm_config: Any, req_states: Any) -> None:
         self._req_states = req_states
         self._host = np.full((req_states.max_num_reqs, len(_DECLINED)), _DECLINED, np.int64)
-        self._masks = _Masks(req_states.device, req_states.vocab_size, lambda: self._host[:, 0].tolist())
+        in_use = lambda: self._host[:, 0].tolist()  # noqa: E731
+        self._masks = _Masks(vllm_config, req_states.device, req_states.vocab_size, in_use)
         self._settings = torch.from_numpy(self._host.copy()).to(req_states.device)
         self._own: dict[int, _Own] = {}  # of slots, until another request has them
         self._seen = np.zeros(len(self._host), np.bool_)  # whether a slot was in a batch since the last _renew
@@ -418,7 +421,7 @@ class _Batch(_V1 or object):  # type: ignore[misc]
     def __init__(self, vllm_config: Any, device: Any, is_pin_memory: bool) -> None:
         self._rows: dict[int, _Request] = {}
         in_use = lambda: [request.wanted.catalogue for request in self._rows.values()]  # noqa: E731
-        self._masks = _Masks(device, vllm_config.model_config.get_vocab_size(), in_use)
+        self._masks = _Masks(vllm_config, device, vllm_config.model_config.get_vocab_size(), in_use)
 
     def is_argmax_invariant(self) -> bool:
         return False
