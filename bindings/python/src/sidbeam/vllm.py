@@ -442,8 +442,8 @@ class _Batch(_V1 or object):  # type: ignore[misc]
                 self._rows[target] = moved
             if other is not None and direction == MoveDirectionality.SWAP:
                 self._rows[source] = other
-        own = {i: request.own for i, request in self._rows.items() if request.own is not None}
-        for index, number in self._masks.follow(own).items():
+        of_rows = {i: request.own for i, request in self._rows.items() if request.own is not None}
+        for index, number in self._masks.follow(of_rows).items():
             held = self._rows[index]
             self._rows[index] = held._replace(wanted=held.wanted._replace(own=number))
 
