@@ -24,15 +24,31 @@ BeamState continue_beam(const StepJob& job, const SlotStep& slot, int32_t parent
                            static_cast<uint32_t>(token));
 }
 
-// Fills in the states of beams whose parents were at nodes of the delta. Their rows are not the base's; where a damaged
-// base lists a child that it does not find, they must not be searched there.
+bool is_in_delta(const SlotStep& slot, int64_t state) {
+  return !is_ended(state) && node_to_feed(state) != kUnfed && in_delta(*slot.index, slot.level, state_node(state));
+}
+
+// The row of the base's node of the same prefix as one of the delta; in the tail there is none.
+NodeRow base_row(const SlotStep& slot, int64_t state) {
+  const OverlayView& overlay = *slot.index->overlay;
+  const uint64_t node = delta_state(decode_state(state)).node;
+  if (is_tail_level(*slot.index, slot.level) || node >= overlay.delta->level[slot.level].nodes) return {};
+  const uint64_t base = base_of(overlay, slot.level, node);
+  return base != kNoNode ? node_row(slot.index->level[slot.level], base) : NodeRow{};
+}
+
+// Fills in the states of beams whose parents were at nodes of the delta as far as they stay there. The others lead to
+// nodes of the base, so that its rows take the place of the merged ones.
 void follow_delta_beams(const SlotStep& slot, Found& found, const Winners& winners) {
+  for (int32_t p = 0; p < *slot.live; ++p)
+    if (is_in_delta(slot, slot.states[p])) found.rows[p] = base_row(slot, slot.states[p]);
   for (int32_t m = 0; m < winners.n; ++m) {
     const int64_t before = slot.states[winners.parents[m]];
-    if (winners.states[m] != kDeadState || is_ended(before) || !in_delta(*slot.index, slot.level, state_node(before)))
-      continue;
-    winners.states[m] = next_state(*slot.index, before, static_cast<uint32_t>(winners.tokens[m]));
-    if (winners.states[m] == kDeadState) found.rows[winners.parents[m]] = {};
+    if (winners.states[m] != kDeadState || !is_in_delta(slot, before)) continue;
+    State next = delta_state(decode_state(before));
+    if (!follow_base(*slot.index->overlay->delta, next, static_cast<uint32_t>(winners.tokens[m]))) continue;
+    next.node |= kDeltaNode;
+    winners.states[m] = encode_state(next);
   }
 }
 

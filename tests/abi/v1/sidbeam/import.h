@@ -144,7 +144,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_import_get_info(
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_import_add_to(
     sidbeam_import* import, sidbeam_builder* builder, sidbeam_error* err);
 /* The same into a live catalogue (catalog.h), for its next publish; no metadata is set. Levels, the type of ids
- * (text_ids) and attributes must be those of the catalogue: give levels, codes and lengths of its info in the config.
+ * (text_ids), attributes and, where its base was built of tokens, their families must be those of the catalogue: give
+ * levels, codes and lengths of its info in the config.
  * Where no record has a priority, pairs that are live keep theirs. On an error the catalogue may have some of the rows:
  * sidbeam_catalog_discard(). Errors: those of open and of sidbeam_catalog_add(). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_import_add_to_catalog(
