@@ -114,7 +114,7 @@ typedef struct sidbeam_session_config {
    * the top-k of every start is 1 .. top_k. STOCHASTIC: with TRIE or SORTED. */
   int32_t mode;
   /* On CUDA: the most item rows that a constraint of a slot may list, those it excludes or, with an allow list, those
-   * it leaves; 1 .. 2^24, or 0: 4096. Each of them takes 24 * (L + 2) bytes per slot there and half
+   * it leaves; 1 .. 2^24, or 0: 4096. Each of them takes 48 * (L + 1) bytes per slot there and half
    * as much pinned memory: at creation where this is given or `constraint` has rules, otherwise by the first start
    * under rules; stats.memory_bytes tells. On the CPU, which reads lists in place, it is checked and otherwise ignored.
    */

@@ -20,6 +20,9 @@ class Constraint : public RefCounted<Constraint> {
   virtual const IndexView& view() const = 0;
   // nullptr: every item is allowed.
   virtual const RulesView* rules() const = 0;
+  // The lists of rules() for the merged rows of an overlay, as devices take them; nullptr where there is none of either.
+  // The first call makes them and may throw.
+  virtual const RulesView* merged_lists() const = 0;
   // Items that have several SIDs. The first call looks for them and may throw.
   virtual const RepeatsView& repeats() const = 0;
   // The attribute of a cap. Throws where it is not there, or of a type that has no values to count; `what` comes before
@@ -35,7 +38,9 @@ class Constraint : public RefCounted<Constraint> {
 
 // A constraint's rules as a device takes them; `filter` is what bring_filter() gave.
 inline DeviceRules device_rules(const Constraint& constraint, const FilterCopy* filter) {
-  return {constraint.rules(), filter != nullptr ? &filter->view() : nullptr, constraint.view().csr_levels};
+  const IndexView& index = constraint.view();
+  return {constraint.rules(), filter != nullptr ? &filter->view() : nullptr, index.csr_levels,
+          index.overlay != nullptr ? index.levels : 0, constraint.merged_lists()};
 }
 
 }  // namespace sidbeam

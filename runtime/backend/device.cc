@@ -41,8 +41,8 @@ Device& Devices::open(int32_t id) {
   return *device;
 }
 
-Upload::Upload(Ref<Device> device, int32_t kinds, int64_t bytes, int64_t chunk_bytes, void* stream)
-    : device_(std::move(device)), kinds_(kinds), bytes_(bytes) {
+Upload::Upload(Ref<Device> device, int32_t kinds, int64_t bytes, int64_t chunk_bytes, void* stream, Ref<Upload> below)
+    : device_(std::move(device)), below_(std::move(below)), kinds_(kinds), bytes_(bytes) {
   call_plugin(device_->plugin().upload_begin, device_->handle(), bytes, chunk_bytes, stream, &handle_, &base_);
 }
 

@@ -71,11 +71,12 @@ class Devices {
   OfProcess<Opened> opened_;
 };
 
-// The sections of some kinds of an index, on a device; or, of no kind and without the header, a filter's bits.
+// The sections of some kinds of an index, on a device; or an overlay and its delta's, beside an upload of their base;
+// or, of no kind and without the header, a filter's bits.
 class Upload final : public RefCounted<Upload> {
  public:
   // Memory for it: a header of kUploadHeaderBytes and sections, which are copied in at most chunk_bytes at a time.
-  Upload(Ref<Device> device, int32_t kinds, int64_t bytes, int64_t chunk_bytes, void* stream);
+  Upload(Ref<Device> device, int32_t kinds, int64_t bytes, int64_t chunk_bytes, void* stream, Ref<Upload> below = {});
   Upload(const Upload&) = delete;
   Upload& operator=(const Upload&) = delete;
   ~Upload() { device_->let_go(&DevicePlugin::upload_free, handle_); }
@@ -83,7 +84,8 @@ class Upload final : public RefCounted<Upload> {
   UploadHandle* handle() const { return handle_; }
   int32_t kinds() const { return kinds_; }
   int64_t bytes() const { return bytes_ + repeat_bytes_.load(std::memory_order_relaxed); }
-  const uint8_t* base() const { return base_; }  // on the device
+  const uint8_t* base() const { return base_; }         // on the device
+  const Upload* below() const { return below_.get(); }  // of the base; null: of no overlay
   void copy(int64_t at, const void* from, int64_t bytes) {
     call_plugin(device_->plugin().upload_copy, handle_, at, from, bytes);
   }
@@ -94,12 +96,19 @@ class Upload final : public RefCounted<Upload> {
   // captured, the first time. Any number of threads may call at a time.
   void bring_repeats(const RepeatsView& repeats, void* stream);
   // What is enqueued on the stream by now may use it.
-  void mark(void* stream) const { device_->plugin().upload_mark(handle_, stream); }
+  void mark(void* stream) const {
+    device_->plugin().upload_mark(handle_, stream);
+    if (below_) below_->mark(stream);
+  }
   // Work of a session or set of `device` that is gone may use it.
-  void outlive(const Device& device) const { device.let_go(&DevicePlugin::upload_outlive, handle_, device.handle()); }
+  void outlive(const Device& device) const {
+    device.let_go(&DevicePlugin::upload_outlive, handle_, device.handle());
+    if (below_) below_->outlive(device);
+  }
 
  private:
   Ref<Device> device_;
+  Ref<Upload> below_;
   UploadHandle* handle_ = nullptr;
   const uint8_t* base_ = nullptr;
   int32_t kinds_;

@@ -38,6 +38,9 @@ struct DeviceRules {
   const RulesView* rules = nullptr;   // with its lists in host memory; nullptr: none
   const RulesView* filter = nullptr;  // whose bits are on the device; nullptr: the rules have no bits, or need none
   int32_t levels = 0;                 // csr_levels of the index
+  // Of a snapshot with a delta, besides.
+  int32_t delta_levels = 0;           // 0: no delta
+  const RulesView* merged = nullptr;  // lists of merged rows; nullptr: none
 };
 
 struct DeviceStart {

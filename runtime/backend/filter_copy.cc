@@ -4,62 +4,53 @@
 #include <algorithm>
 #include <utility>
 
+#include "backend/upload_parts.h"
+#include "index/overlay.h"
+
 namespace sidbeam {
 namespace {
 
 constexpr int64_t kMostChunk = int64_t{8} << 20;
 
-// Arrays of bits to be copied: each once, whatever number of levels has it.
-class Placement {
- public:
-  // bits_from() reads a word more than there are numbers.
-  void add(const uint64_t* bits, uint64_t numbers) {
-    if (find(bits) != nullptr) return;
-    const auto bytes = static_cast<int64_t>((numbers + 63) / 64 + 1) * static_cast<int64_t>(sizeof(uint64_t));
-    parts_.push_back({bits, bytes_, bytes});
-    bytes_ += (bytes + kUploadAlignment - 1) / kUploadAlignment * kUploadAlignment;
-  }
-  int64_t bytes() const { return bytes_; }
-  void copy_to(Upload& upload, int64_t chunk) const {
-    for (const Part& part : parts_)
-      for (int64_t at = 0; at < part.bytes; at += chunk)
-        upload.copy(part.at + at, reinterpret_cast<const uint8_t*>(part.bits) + at, std::min(chunk, part.bytes - at));
-  }
-  const uint64_t* place_of(const uint64_t* bits, const uint8_t* base) const {
-    return reinterpret_cast<const uint64_t*>(base + find(bits)->at);
-  }
+// bits_from() reads a word more than there are numbers.
+void add_bits(UploadParts& parts, const uint64_t* bits, uint64_t numbers) {
+  if (bits != nullptr) parts.add(bits, static_cast<int64_t>(((numbers + 63) / 64 + 1) * sizeof(uint64_t)));
+}
 
- private:
-  struct Part {
-    const uint64_t* bits;
-    int64_t at, bytes;
-  };
-  const Part* find(const uint64_t* bits) const {
-    const auto part = std::find_if(parts_.begin(), parts_.end(), [&](const Part& each) { return each.bits == bits; });
-    return part != parts_.end() ? &*part : nullptr;
-  }
-
-  std::vector<Part> parts_;
-  int64_t bytes_ = 0;
-};
+uint64_t edges_of(const IndexView& trie, int32_t level) { return trie.level[level].edges; }
+uint64_t edges_of(const OverlayView& overlay, int32_t level) { return overlay.level[level].rows.edges; }
 
 }  // namespace
 
-FilterCopy::FilterCopy(Ref<Device> device, const IndexView& index, const RulesView& filter)
-    : levels_(static_cast<size_t>(index.csr_levels)), view_(filter) {
-  Placement placement;
-  placement.add(filter.rows.bits, index.items);
-  placement.add(filter.sids.bits, index.sids);
-  for (int32_t l = index.csr_levels - 1; l >= 0; --l) placement.add(filter.level[l].edges.bits, index.level[l].edges);
-  const int64_t chunk = std::min(kMostChunk, placement.bytes());
-  upload_ = Ref<Upload>::adopt(new Upload(std::move(device), 0, placement.bytes(), chunk, nullptr));
-  placement.copy_to(*upload_, chunk);
+FilterCopy::FilterCopy(Ref<Device> device, const IndexView& index, const RulesView& filter) {
+  UploadParts parts;
+  const auto each_trie = [&](const auto& visit) {
+    visit(filter, base_, index, index.csr_levels);
+    if (index.overlay == nullptr) return;
+    visit(*filter.delta, delta_, *index.overlay->delta, index.levels);
+    visit(*filter.merged, merged_, *index.overlay, index.levels);
+  };
+  each_trie([&](const RulesView& here, TrieBits&, const auto& trie, int32_t levels) {
+    add_bits(parts, here.rows.bits, trie.items);
+    add_bits(parts, here.sids.bits, trie.sids);
+    for (int32_t l = levels - 1; l >= 0; --l) add_bits(parts, here.level[l].edges.bits, edges_of(trie, l));
+  });
+  const int64_t chunk = std::min(kMostChunk, parts.bytes());
+  upload_ = Ref<Upload>::adopt(new Upload(std::move(device), 0, parts.bytes(), chunk, nullptr));
+  parts.copy_to(*upload_, chunk, [](int64_t) {});
   upload_->finish();
-  const auto there = [&](const uint64_t* bits) { return placement.place_of(bits, upload_->base()); };
-  view_.rows.bits = there(filter.rows.bits);
-  view_.sids.bits = there(filter.sids.bits);
-  for (size_t l = 0; l < levels_.size(); ++l) levels_[l].edges.bits = there(filter.level[l].edges.bits);
-  view_.level = levels_.data();
+  const auto there = [&](const uint64_t* bits) { return parts.there(bits, upload_->base()); };
+  each_trie([&](const RulesView& here, TrieBits& copy, const auto&, int32_t levels) {
+    copy.levels.resize(static_cast<size_t>(levels));
+    for (size_t l = 0; l < copy.levels.size(); ++l) copy.levels[l].edges.bits = there(here.level[l].edges.bits);
+    copy.view = here;
+    copy.view.rows.bits = there(here.rows.bits);
+    copy.view.sids.bits = there(here.sids.bits);
+    copy.view.level = copy.levels.data();
+  });
+  if (index.overlay == nullptr) return;
+  base_.view.delta = &delta_.view;
+  base_.view.merged = &merged_.view;
 }
 
 Ref<FilterCopy> FilterCopies::bring(Devices& devices, int32_t device_id, const IndexView& index,

@@ -16,13 +16,18 @@ class FilterCopy final : public RefCounted<FilterCopy> {
  public:
   // Copies the bits of `filter`, a view without lists, and waits.
   FilterCopy(Ref<Device> device, const IndexView& index, const RulesView& filter);
+  FilterCopy(const FilterCopy&) = delete;
+  FilterCopy& operator=(const FilterCopy&) = delete;
   // Its bits are on the device.
-  const RulesView& view() const { return view_; }
+  const RulesView& view() const { return base_.view; }
   const Upload& upload() const { return *upload_; }
 
  private:
-  std::vector<LevelRules> levels_;
-  RulesView view_;
+  struct TrieBits {
+    std::vector<LevelRules> levels;
+    RulesView view;
+  };
+  TrieBits base_, delta_, merged_;  // the others of an index with an overlay
   Ref<Upload> upload_;
 };
 

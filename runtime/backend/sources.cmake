@@ -30,6 +30,7 @@ target_sources(sidbeam_core PRIVATE
   backend/device_session.cc
   backend/device_set.cc
   backend/filter_copy.cc
+  backend/overlay_upload.cc
   backend/plugin.cc
   backend/sampling.cc
   backend/settings.cc

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "backend/overlay_upload.h"
 #include "index/format.h"
 #include "sidbeam/builder.h"
 
@@ -113,6 +114,28 @@ Ref<Upload> Uploads::bring(Devices& devices, const Index& index, const sidbeam_u
   Ref<Upload> brought = upload(Ref<Device>::share(&devices.open(config.device_id)), index, config);
   const std::lock_guard lock(made.mutex);
   made.uploads.push_back(Ref<Upload>::share(brought.get()));
+  return brought;
+}
+
+Ref<Upload> Uploads::bring_overlay(Devices& devices, const Index& delta, const Index& base, const IndexView& version,
+                                   Ref<Upload> below, const sidbeam_upload_config& config) {
+  Made& made = made_.get();
+  const std::lock_guard bringing(made.bringing);
+  const auto is_beside = [&](const Ref<Upload>& upload) { return upload->below() == below.get(); };
+  {
+    const std::lock_guard lock(made.mutex);
+    const auto found = std::find_if(made.uploads.begin(), made.uploads.end(), is_beside);
+    if (found != made.uploads.end()) return share(*found);
+  }
+  Throttle throttle(config.bytes_per_second);
+  const IndexView beside = device_view(base, placement_of(base, below->kinds()), below->base());
+  const int32_t device_id = below->device().id();
+  Ref<Upload> brought = upload_overlay(Ref<Device>::share(&devices.open(device_id)), delta, *version.overlay, beside,
+                                       std::move(below), config, [&](int64_t bytes) { throttle.passed(bytes); });
+  const std::lock_guard lock(made.mutex);
+  // One beside a base that was unloaded since goes.
+  std::erase_if(made.uploads, [&](const Ref<Upload>& upload) { return upload->device().id() == device_id; });
+  made.uploads.push_back(share(brought));
   return brought;
 }
 

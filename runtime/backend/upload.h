@@ -23,6 +23,10 @@ class Uploads {
   Ref<Upload> find(int32_t device_id, int32_t kinds) const;
   // The same, making it if there is none; config.kinds must be kinds of the index. If it throws, nothing has changed.
   Ref<Upload> bring(Devices& devices, const Index& index, const sidbeam_upload_config& config);
+  // Of a delta: its sections and the overlay of `version`, an index that is read beside `below`, an upload of `base`
+  // with a trie. config.kinds and config.verify are those of that.
+  Ref<Upload> bring_overlay(Devices& devices, const Index& delta, const Index& base, const IndexView& version,
+                            Ref<Upload> below, const sidbeam_upload_config& config);
   void forget(int32_t device_id);
   // Kinds and bytes on a device.
   sidbeam_upload_info describe(int32_t device_id) const;

@@ -58,8 +58,7 @@ sidbeam_status sidbeam_index_upload(sidbeam_index* index, const sidbeam_upload_c
   return guarded(err, [&] {
     require(index, "index");
     const sidbeam_upload_config checked = upload_config(config, index->index.view);
-    sidbeam_index& of = index->uploaded();
-    const Ref<Upload> made = of.uploads.bring(index->runtime->devices, of.index, checked);
+    const Ref<Upload> made = index->bring_upload(checked);
     log(*index->runtime, SIDBEAM_LOG_INFO, "index %s is on CUDA device %d: %lld bytes",
         index->index.header.info.fingerprint, checked.device_id, static_cast<long long>(made->bytes()));
   });
@@ -70,13 +69,15 @@ sidbeam_status sidbeam_index_get_upload(const sidbeam_index* index, int32_t devi
   return guarded(err, [&] {
     require(index, "index");
     check_output(out, "out");
-    write_struct(index->base().uploads.describe(device_id), out);
+    sidbeam_upload_info info = index->base().uploads.describe(device_id);
+    if (index->delta() != nullptr) info.bytes += index->delta()->uploads.describe(device_id).bytes;
+    write_struct(info, out);
   });
 }
 
 void sidbeam_index_unload(sidbeam_index* index, int32_t device_id) {
   if (index == nullptr) return;
-  guarded(nullptr, [&] { index->uploaded().uploads.forget(device_id); });
+  guarded(nullptr, [&] { index->unload(device_id); });
 }
 
 }  // extern "C"

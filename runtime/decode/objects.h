@@ -14,6 +14,7 @@
 #include "index/index.h"
 #include "index/live/filter_bits.h"
 #include "index/live/joined_repeats.h"
+#include "index/live/merged_lists.h"
 #include "index/live/overlay.h"
 #include "index/live/request_rules.h"
 #include "index/read/repeats.h"
@@ -79,12 +80,27 @@ struct sidbeam_index final : sidbeam::RefCounted<sidbeam_index> {
   // Item rows, those that have gone included.
   uint64_t row_count() const { return sidbeam::row_count(index.view); }
   const sidbeam_index& base() const { return version != nullptr ? *version->base : *this; }
-  // The index whose sections are on devices. Throws where items have been added to it.
-  sidbeam_index& uploaded() {
-    if (index.view.overlay != nullptr)
-      sidbeam::fail(SIDBEAM_UNSUPPORTED,
-                    "items have been added to the index since it was built, expected none on CUDA");
-    return version != nullptr ? *version->base : *this;
+  // Finds or brings its sections on a device and, of a version that items have been added to, its overlay beside them,
+  // which is brought where they are.
+  sidbeam::Ref<sidbeam::Upload> find_upload(int32_t device_id, int32_t kinds) {
+    sidbeam_upload_config config = SIDBEAM_UPLOAD_CONFIG_INIT;
+    config.kinds = kinds;
+    return with_overlay((version != nullptr ? version->base->uploads : uploads).find(device_id, kinds), config);
+  }
+  sidbeam::Ref<sidbeam::Upload> bring_upload(const sidbeam_upload_config& config) {
+    sidbeam_index& of = version != nullptr ? *version->base : *this;
+    return with_overlay(of.uploads.bring(runtime->devices, of.index, config), config);
+  }
+  void unload(int32_t device_id) {
+    if (version == nullptr) return uploads.forget(device_id);
+    if (version->delta) version->delta->uploads.forget(device_id);
+    version->base->uploads.forget(device_id);
+  }
+  sidbeam::Ref<sidbeam::Upload> with_overlay(sidbeam::Ref<sidbeam::Upload> of_base,
+                                             const sidbeam_upload_config& config) {
+    if (!of_base || delta() == nullptr || (config.kinds & SIDBEAM_KIND_TRIE) == 0) return of_base;
+    return version->delta->uploads.bring_overlay(runtime->devices, version->delta->index, version->base->index,
+                                                 index.view, std::move(of_base), config);
   }
   const sidbeam_index* delta() const { return version != nullptr ? version->delta.get() : nullptr; }
   const uint64_t* live_rows() const { return version != nullptr ? version->live_bits() : nullptr; }
@@ -151,6 +167,7 @@ struct sidbeam_constraint final : sidbeam::Constraint {
   sidbeam::Ref<sidbeam_index> index;    // before the lists, whose memory goes back to it
   sidbeam::Ref<sidbeam_filter> filter;  // null: all items
   std::unique_ptr<const Lists> lists;   // null: no list
+  sidbeam::Lazy<sidbeam::MergedLists> merged;
   int64_t unknown_excluded = 0, unknown_allowed = 0;
 
   ~sidbeam_constraint() override {
@@ -160,6 +177,15 @@ struct sidbeam_constraint final : sidbeam::Constraint {
   const sidbeam::RulesView* rules() const override { return lists != nullptr ? &(**lists).view() : filtered(); }
   // What the filter leaves, or what has not gone.
   const sidbeam::RulesView* filtered() const { return filter ? &filter->prepare().view() : index->live_rules(); }
+  const sidbeam::RulesView* merged_lists() const override {
+    if (lists == nullptr || index->delta() == nullptr) return nullptr;
+    return &merged
+                .get([&] {
+                  return std::make_unique<const sidbeam::MergedLists>(index->tries(), *rules(),
+                                                                      index->runtime->allocator);
+                })
+                .view();
+  }
   const sidbeam::IndexView& view() const override { return index->index.view; }
   const sidbeam::RepeatsView& repeats() const override { return index->find_repeats(); }
   sidbeam::CappedColumn capped(const sidbeam::CapRequest& request, const char* what) const override {
@@ -167,13 +193,13 @@ struct sidbeam_constraint final : sidbeam::Constraint {
   }
   const std::string& codebook() const { return index->index.header.codebook; }  // "": nobody has named it
   sidbeam::Ref<sidbeam::Upload> find_upload(int32_t device_id, int32_t kinds) const override {
-    return uploaded().uploads.find(device_id, kinds);
+    return index->find_upload(device_id, kinds);
   }
   sidbeam::Ref<sidbeam::Upload> bring_upload(int32_t device_id, int32_t kinds) const override {
     sidbeam_upload_config config = SIDBEAM_UPLOAD_CONFIG_INIT;
     config.device_id = device_id;
     config.kinds = kinds;
-    return uploaded().uploads.bring(index->runtime->devices, uploaded().index, config);
+    return index->bring_upload(config);
   }
   sidbeam::Ref<sidbeam::FilterCopy> bring_filter(int32_t device_id) const override {
     const sidbeam::RulesView* left = filtered();
@@ -182,8 +208,4 @@ struct sidbeam_constraint final : sidbeam::Constraint {
     const sidbeam::FilterCopies& copies = filter ? filter->copies : index->version->copies;
     return copies.bring(index->runtime->devices, device_id, index->index.view, *left);
   }
-
- private:
-  // The index whose sections are on devices. Throws where items have been added to it: their overlay is not.
-  sidbeam_index& uploaded() const { return index->uploaded(); }
 };

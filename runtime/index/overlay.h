@@ -48,13 +48,8 @@ struct OverlayView {
 };
 
 // Whether a node of a level is one of the delta, as the root is where there is one.
-SIDBEAM_HD inline bool in_delta([[maybe_unused]] const IndexView& index, [[maybe_unused]] int level,
-                                [[maybe_unused]] uint64_t node) {
-#if defined(__CUDA_ARCH__)
-  return false;  // overlays are on no device
-#else
+SIDBEAM_HD inline bool in_delta(const IndexView& index, int level, uint64_t node) {
   return index.overlay != nullptr && (node >= kDeltaNode || level == 0);
-#endif
 }
 
 // The place of a node of the delta among the joined ones of its level, or kNoNode.
@@ -88,7 +83,9 @@ SIDBEAM_HD inline NodePlace node_place(const IndexView& index, int level, uint64
 }
 
 // The delta's item row of a snapshot's row >= index.items.
-inline uint64_t delta_row(const IndexView& index, uint64_t row) { return index.overlay->delta_rows[row - index.items]; }
+SIDBEAM_HD inline uint64_t delta_row(const IndexView& index, uint64_t row) {
+  return index.overlay->delta_rows[row - index.items];
+}
 
 // SIDs of an index, or of a snapshot.
 SIDBEAM_HD inline uint64_t sid_count(const IndexView& index) {

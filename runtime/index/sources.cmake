@@ -40,6 +40,7 @@ target_sources(sidbeam_core PRIVATE
   index/live/log.cc
   index/live/manifest.cc
   index/live/merged_bits.cc
+  index/live/merged_lists.cc
   index/live/overlay.cc
   index/live/pair_store.cc
   index/live/publication.cc

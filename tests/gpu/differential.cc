@@ -22,7 +22,6 @@ differential::Machine make_machine() {
 
 // Emulated threads are slow: what makes a case long is smaller there.
 Case adjusted(Case c) {
-  c.live = 0;  // a device has the sections of one index
 #ifdef SIDBEAM_EMULATED
   emulator_set_seed(static_cast<uint64_t>(c.seed));
   c.codes = std::min<int64_t>(c.codes, 3000);

@@ -156,22 +156,22 @@ class Walk {
   void expect_merged(const NodePlace& place, int32_t number, const std::set<uint32_t>& expected) {
     const OverlayLevel& level = snapshot_.overlay.view().level[number];
     const NodeRow found = node_row(level.rows, place.node);
-    const bool has_bits = rules_ != nullptr && rules_->merged[number].edges.bits != nullptr && !has_lists();
+    const bool has_bits = rules_ != nullptr && rules_->merged->level[number].edges.bits != nullptr && !has_lists();
     for (uint64_t i = 0; has_bits && i < found.row.count; ++i) {
       const uint64_t edge = found.row.begin + i;
-      ASSERT_EQ(has_bit(rules_->merged[number].edges.bits, edge),
+      ASSERT_EQ(has_bit(rules_->merged->level[number].edges.bits, edge),
                 expected.count(static_cast<uint32_t>(level.rows.tokens[edge])) > 0);
     }
     if (found.dense < 0 || (rules_ != nullptr && !has_bits)) return;
     ++dense_;
     const uint64_t words = level.rows.mask_words(), first = static_cast<uint64_t>(found.dense) * words;
-    const uint64_t* mask = (has_bits ? rules_->merged[number].masks : level.rows.masks) + first;
+    const uint64_t* mask = (has_bits ? rules_->merged->level[number].masks : level.rows.masks) + first;
     std::set<uint32_t> in_mask;
     for (uint32_t code = 0; code < words * 64; ++code)
       if (has_bit(mask, code)) in_mask.insert(code);
     ASSERT_EQ(in_mask, expected);
     if (has_bits) {
-      ASSERT_EQ(rules_->merged[number].mask_counts[found.dense], expected.size());
+      ASSERT_EQ(rules_->merged->level[number].mask_counts[found.dense], expected.size());
     }
   }
   bool has_lists() const {

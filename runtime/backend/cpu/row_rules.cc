@@ -10,7 +10,7 @@ namespace {
 
 const LevelRules& rules_of(const RowScan& scan) {
   const RulesView& rules = *scan.plan.rules;
-  if (scan.joined) return rules.merged[scan.plan.level];
+  if (scan.joined) return rules.merged->level[scan.plan.level];
   return (scan.added ? *rules.delta : rules).level[scan.plan.level];
 }
 

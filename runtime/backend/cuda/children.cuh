@@ -1,6 +1,7 @@
 // The children of a beam, as an enumeration [0, count) in the order of codes. Any thread can ask for any entry:
 //
-//   edges     of a node of the trie with a list
+//   edges     of a node of the trie with a list, or of one that the delta alone has (index/overlay.h)
+//   merged    entries of a joined node's row, which are read like edges; where one leads is looked up
 //   run       ordinals of a node of the trie's tail; those where the code changes count
 //   codes     of the level, the end last: all of them, or those of a row's best top_k that exist
 //   ordinals  of a range of the sorted columns; those where the code changes count
@@ -44,7 +45,7 @@ struct Extended {
   __device__ int32_t operator[](int l) const { return l < length ? prefix[l] : code; }
 };
 
-enum class Ways : int32_t { kNone, kEdges, kRun, kCodes, kOrdinals, kSearch };
+enum class Ways : int32_t { kNone, kEdges, kMerged, kRun, kCodes, kOrdinals, kSearch };
 
 struct Children {
   const IndexView* index = nullptr;
@@ -54,7 +55,8 @@ struct Children {
   bool ends = false;    // the end may be a child
   bool probes = false;  // codes are looked up one by one: those whose key is at least `least`
   uint32_t count = 0, codes = 0;
-  uint64_t first = 0, last = 0;      // edges or ordinals
+  uint64_t first = 0, last = 0;      // edges or ordinals; of merged rows, `last` is the delta's node
+  uint64_t mark = 0;                 // kDeltaNode of edges of the delta
   uint64_t least = 0;                // set once the row has been read; see code_key()
   const int32_t* prefix = nullptr;   // the codes so far, if they are looked up in the hash set
   const RulesView* rules = nullptr;  // nullptr: every entry is allowed
@@ -63,6 +65,7 @@ struct Children {
   __device__ bool at_number(uint32_t i, uint32_t& token) const {
     switch (ways) {
       case Ways::kEdges:
+      case Ways::kMerged:
         token = static_cast<uint32_t>(at->tokens[first + i]);
         return is_valid(token) && (rules == nullptr || allows_edge(i));
       case Ways::kRun:
@@ -95,9 +98,10 @@ struct Children {
 
   // The state after child i, with its code.
   __device__ BeamState next(uint32_t i, uint32_t token) const {
-    if (ways != Ways::kEdges && ways != Ways::kRun)
+    if (ways != Ways::kEdges && ways != Ways::kMerged && ways != Ways::kRun)
       return next_without_trie(strategy, *index, level, {first, last}, token);
-    State state{level + 1, index->variable_length && token == codes, NodeKind::kTrie, first + i};
+    if (ways == Ways::kMerged) return {next_in_tries(token), 0};
+    State state{level + 1, index->variable_length && token == codes, NodeKind::kTrie, (first + i) | mark};
     if (ways == Ways::kRun) {
       state.kind = NodeKind::kTail;
       state.node = pack_run(run_from(i, token));
@@ -105,7 +109,39 @@ struct Children {
     return {encode_state(state), 0};
   }
 
+  // Opens a node that the delta does not have.
+  __device__ void open_base(uint64_t node) {
+    at = &index->level[level];
+    if (is_tail_level(*index, level)) {
+      const Run run = run_of(*index, level, node);
+      ways = Ways::kRun;
+      first = run.lo;
+      count = run.count;
+    } else {
+      open_row(Ways::kEdges, *at, node);
+    }
+  }
+  // Opens a node of the delta; its own rules are those of one of the three.
+  __device__ void open_added(uint64_t node) {
+    const NodePlace place = node_place(*index, level, node);
+    open_row(place.joined ? Ways::kMerged : Ways::kEdges, *place.level, place.node);
+    last = node;
+    mark = kDeltaNode;
+    if (rules != nullptr) rules = place.joined ? rules->merged : rules->delta;
+  }
+
  private:
+  __device__ void open_row(Ways way, const LevelView& rows, uint64_t node) {
+    const sidbeam::Row row = row_of(rows, node);
+    ways = way;
+    at = &rows;
+    first = row.begin;
+    count = row.count;
+  }
+  __device__ int64_t next_in_tries(uint32_t token) const {
+    State state{level, false, NodeKind::kTrie, last};
+    return follow(*index, state, token) ? encode_state(state) : kDeadState;
+  }
   __device__ bool is_valid(uint32_t token) const { return token < codes || (ends && token == codes); }
   __device__ uint32_t run_token(uint32_t i) const {
     const uint64_t entry = tail_entry(*index, first + i, level);
@@ -128,7 +164,7 @@ struct Children {
 __device__ inline Counter kind_of(const Children& children) {
   if (children.probes) return kProbedRows;
   if (children.ways == Ways::kCodes) return kUnconstrainedRows;
-  const bool of_trie = children.ways == Ways::kEdges || children.ways == Ways::kRun;
+  const bool of_trie = children.ways == Ways::kEdges || children.ways == Ways::kMerged || children.ways == Ways::kRun;
   return of_trie && children.count == 1 ? kSingleRows : kListRows;
 }
 
@@ -145,16 +181,14 @@ __device__ inline Children children_of(const IndexView& index, const RulesView* 
   children.probes = probes_codes(strategy, index, level);
   const uint64_t node = state_node(state);
   const uint32_t all = children.codes + (children.ends ? 1 : 0);
-  if (strategy == SIDBEAM_STRATEGY_TRIE && is_tail_level(index, level)) {
-    const Run run = run_of(index, level, node);
-    children.ways = Ways::kRun;
-    children.first = run.lo;
-    children.count = run.count;
-  } else if (strategy == SIDBEAM_STRATEGY_TRIE) {
-    const sidbeam::Row row = row_of(*children.at, node);
-    children.ways = Ways::kEdges;
-    children.first = row.begin;
-    children.count = row.count;
+  if (strategy == SIDBEAM_STRATEGY_TRIE) {
+    children.rules = rules;
+    if ((node >= kDeltaNode || level == 0) && index.overlay != nullptr) {
+      children.open_added(node);
+    } else {
+      children.open_base(node);
+    }
+    if (children.count <= 1) children.rules = nullptr;
   } else if (uses_columns(strategy)) {
     children.first = node;
     children.last = std::min(range_end, index.sids);
@@ -165,7 +199,6 @@ __device__ inline Children children_of(const IndexView& index, const RulesView* 
     children.ways = Ways::kCodes;
     children.count = children.codes;
   }
-  if (children.count > 1) children.rules = rules;
   return children;
 }
 

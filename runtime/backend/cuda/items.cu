@@ -30,6 +30,17 @@ struct OwnCodes {
   __device__ int32_t& operator[](int l) const { return shared.codes[l][thread_id()]; }
 };
 
+// Whether the item of entry i of the repeats has an allowed row at this ordinal.
+__device__ bool has_row(const IndexView& index, const RulesView& rules, uint64_t i, uint64_t ordinal) {
+  const RepeatsView& repeats = index.repeats;
+  const ItemRows rows(index, ordinal);
+  for (uint64_t k = 0; k < rows.count(); ++k) {
+    const uint64_t row = rows[k], at = repeat_of(repeats, row);
+    if (at < repeats.count && repeats.items[at] == repeats.items[i] && allows_row(index, rules, row)) return true;
+  }
+  return false;
+}
+
 // Whether an entry of the repeats has a SID of a beam before m. (In shared memory these ordinals would need room for
 // the most beams that there are.)
 struct EarlierBeams {
@@ -43,7 +54,7 @@ struct EarlierBeams {
     for (int32_t b = 0; b < m; ++b) {
       const auto ordinal = static_cast<uint64_t>(ordinals[b]);
       if (ordinals[b] >= 0 && item_has(repeats, item, ordinal) &&
-          (rules == nullptr || has_allowed_row(index, repeats, *rules, i, ordinal)))
+          (rules == nullptr || has_row(index, *rules, i, ordinal)))
         return true;
     }
     return false;
@@ -64,6 +75,26 @@ struct WriteRows {
   }
 };
 
+// Row by row: under rules any may be forbidden, and those of a snapshot are in two places.
+template <bool kDistinct>
+__device__ int64_t list_each_row(const Slot& held, const EarlierBeams& earlier, uint64_t ordinal, int64_t most,
+                                 int64_t* out) {
+  const IndexView& index = *held.index;
+  const ItemRows rows(index, ordinal);
+  int64_t found = 0;
+  for (uint64_t i = 0; i < rows.count() && found <= most; ++i) {
+    const uint64_t row = rows[i];
+    if (held.rules != nullptr && !allows_row(index, *held.rules, row)) continue;
+    if constexpr (kDistinct) {
+      const uint64_t repeat = repeat_of(index.repeats, row);
+      if (repeat < index.repeats.count && earlier(repeat)) continue;
+    }
+    if (found < most && out != nullptr) out[found] = static_cast<int64_t>(row);
+    ++found;
+  }
+  return found;
+}
+
 // Writes at most `most` item rows of beam m; returns how many there are or, if they are more, some number above it.
 // `ordinals` are those of the slot's beams, of which a distinct list leaves items out: known up to m.
 template <bool kDistinct>
@@ -71,14 +102,11 @@ __device__ int64_t list_rows(const Slot& held, const int64_t* ordinals, int32_t 
                              int64_t* out) {
   const IndexView* index = held.index;
   if (index == nullptr || ordinal < 0) return 0;
-  const OrdinalRange all = item_rows(*index, static_cast<uint64_t>(ordinal));
   if (kDistinct && is_repeated(ordinals, m)) return 0;
   const EarlierBeams earlier{*index, held.rules, ordinals, m};
-  if (held.rules != nullptr)
-    return visit_allowed(kDistinct ? index->repeats : RepeatsView(), *held.rules, all, most, earlier,
-                         [&](uint64_t row) {
-                           if (out != nullptr) *out++ = static_cast<int64_t>(row);
-                         });
+  if (held.rules != nullptr || index->overlay != nullptr)
+    return list_each_row<kDistinct>(held, earlier, static_cast<uint64_t>(ordinal), most, out);
+  const OrdinalRange all = item_rows(*index, static_cast<uint64_t>(ordinal));
   if constexpr (kDistinct) {
     return visit_distinct(index->repeats, all, most, earlier, WriteRows{out});
   } else {
@@ -89,7 +117,7 @@ __device__ int64_t list_rows(const Slot& held, const int64_t* ordinals, int32_t 
 }
 
 template <int kThreads, bool kDistinct>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kThreads == kFewThreads ? 24 : 7)  // or it would use local memory
     items_kernel(const __grid_constant__ SessionView session, const __grid_constant__ SlotBatch batch,
                  const __grid_constant__ ItemsView items) {
   constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();

@@ -15,7 +15,7 @@ constexpr int64_t kListAlignment = 16, kBlockAlignment = 256;
 
 int64_t rounded(int64_t bytes, int64_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
 
-int64_t descriptor_bytes(int64_t levels) {
+int64_t view_bytes(int64_t levels) {
   return rounded(static_cast<int64_t>(sizeof(RulesView)), kListAlignment) +
          rounded(levels * static_cast<int64_t>(sizeof(LevelRules)), kListAlignment);
 }
@@ -29,23 +29,61 @@ int64_t list_bytes(const NumberList& list) {
   return numbers_bytes(list) + rounded(entries * static_cast<int64_t>(sizeof(uint32_t)), kListAlignment);
 }
 
-// Calls visit(edges) for each list of edges, from the last level up; those that a level shares with the next, once.
-template <class Visit>
-void for_each_level_list(const DeviceRules& rules, const Visit& visit) {
-  const uint32_t* below = nullptr;
-  for (int32_t l = rules.levels - 1; l >= 0; --l) {
-    const NumberList& list = rules.rules->level[l].edges.listed;
-    visit(l, list, list.first == below);
-    below = list.first;
+// The rules of one trie, or of the merged rows: a view, the rules of its levels, and their lists.
+struct TrieRules {
+  const RulesView& rules;
+  const RulesView* bits;  // of a filter; nullptr: none
+  int32_t levels;
+
+  // Calls visit(edges) for each list of edges, from the last level up; those that a level shares with the next, once.
+  template <class Visit>
+  void for_each_level_list(const Visit& visit) const {
+    const uint32_t* below = nullptr;
+    for (int32_t l = levels - 1; l >= 0; --l) {
+      const NumberList& list = rules.level[l].edges.listed;
+      visit(l, list, list.first == below);
+      below = list.first;
+    }
   }
+  int64_t bytes() const {
+    int64_t bytes = view_bytes(levels) + list_bytes(rules.rows.listed) + list_bytes(rules.sids.listed);
+    for_each_level_list([&](int32_t, const NumberList& list, bool shared) { bytes += shared ? 0 : list_bytes(list); });
+    return bytes;
+  }
+};
+
+TrieRules base_of(const DeviceRules& all) { return {*all.rules, all.filter, all.levels}; }
+TrieRules delta_of(const DeviceRules& all) {
+  return {*all.rules->delta, all.filter != nullptr ? all.filter->delta : nullptr, all.delta_levels};
+}
+TrieRules merged_of(const DeviceRules& all) {
+  const RulesView& lists = all.merged != nullptr ? *all.merged : *all.rules->merged;
+  return {lists, all.filter != nullptr ? all.filter->merged : nullptr, all.delta_levels};
 }
 
-// Writes lists one after the other.
-struct ListWriter {
+// Writes rules one after the other.
+struct RulesWriter {
   uint8_t* here;
   const uint8_t* there;
-  int64_t at;
+  int64_t at = 0;
 
+  // Returns where the view is. It follows an allow list where `only_listed` says so.
+  const RulesView* write(const TrieRules& trie, RulesView view) {
+    const int64_t view_at = at, levels_at = view_at + view_bytes(0);
+    at += view_bytes(trie.levels);
+    const RulesView none, &bits = trie.bits != nullptr ? *trie.bits : none;
+    view.level = reinterpret_cast<const LevelRules*>(there + levels_at);
+    view.rows = {bits.rows.bits, write(trie.rules.rows.listed)};
+    view.sids = {bits.sids.bits, write(trie.rules.sids.listed)};
+    LevelRules level;
+    trie.for_each_level_list([&](int32_t l, const NumberList& list, bool shared) {
+      level.edges.bits = trie.bits != nullptr ? bits.level[l].edges.bits : nullptr;
+      if (!shared) level.edges.listed = write(list);
+      std::memcpy(here + levels_at + l * static_cast<int64_t>(sizeof level), &level, sizeof level);
+    });
+    std::memcpy(here + view_at, &view, sizeof view);
+    return reinterpret_cast<const RulesView*>(there + view_at);
+  }
   NumberList write(const NumberList& list) {
     NumberList out = list;
     if (list.first == nullptr) return out;
@@ -62,37 +100,35 @@ struct ListWriter {
 
 }  // namespace
 
-// Every list has at most as many numbers as there are listed item rows, and no more buckets than numbers, or one.
+// Every list has at most as many numbers as there are listed item rows, and no more buckets than numbers, or one. Those
+// of a base and of its delta together have as many; each may round up by itself. Merged rows have lists of their own.
 int64_t most_rules_bytes(int64_t levels, int64_t listed) {
   const int64_t list = rounded(listed * static_cast<int64_t>(sizeof(uint64_t)), kListAlignment) +
                        rounded((listed + 1) * static_cast<int64_t>(sizeof(uint32_t)), kListAlignment);
-  return rounded(descriptor_bytes(levels) + (levels + 2) * list, kBlockAlignment);
+  const int64_t more = 3 * kListAlignment;
+  return rounded(3 * view_bytes(levels) + (levels + 2) * (list + more) + levels * list, kBlockAlignment);
 }
 
 int64_t rules_bytes(const DeviceRules& rules) {
-  int64_t bytes =
-      descriptor_bytes(rules.levels) + list_bytes(rules.rules->rows.listed) + list_bytes(rules.rules->sids.listed);
-  for_each_level_list(rules,
-                      [&](int32_t, const NumberList& list, bool shared) { bytes += shared ? 0 : list_bytes(list); });
-  return bytes;
+  const int64_t bytes = base_of(rules).bytes();
+  return rules.delta_levels > 0 ? bytes + delta_of(rules).bytes() + merged_of(rules).bytes() : bytes;
 }
 
 int64_t write_rules(const DeviceRules& rules, uint8_t* here, const uint8_t* there) {
-  const int64_t levels_at = rounded(static_cast<int64_t>(sizeof(RulesView)), kListAlignment);
-  ListWriter lists{here, there, descriptor_bytes(rules.levels)};
-  const RulesView none, &bits = rules.filter != nullptr ? *rules.filter : none;
   RulesView view = *rules.rules;
-  view.level = reinterpret_cast<const LevelRules*>(there + levels_at);
-  view.rows = {bits.rows.bits, lists.write(view.rows.listed)};
-  view.sids = {bits.sids.bits, lists.write(view.sids.listed)};
-  LevelRules level;
-  for_each_level_list(rules, [&](int32_t l, const NumberList& list, bool shared) {
-    level.edges.bits = rules.filter != nullptr ? bits.level[l].edges.bits : nullptr;
-    if (!shared) level.edges.listed = lists.write(list);
-    std::memcpy(here + levels_at + l * static_cast<int64_t>(sizeof level), &level, sizeof level);
-  });
-  std::memcpy(here, &view, sizeof view);
-  return lists.at;
+  const TrieRules base = base_of(rules);
+  RulesWriter writer{here, there, base.bytes()};
+  view.delta = view.merged = nullptr;
+  if (rules.delta_levels > 0) {
+    RulesView merged;
+    merged.only_listed = view.only_listed;
+    view.delta = writer.write(delta_of(rules), *rules.rules->delta);
+    view.merged = writer.write(merged_of(rules), merged);
+  }
+  const int64_t end = std::max(writer.at, base.bytes());
+  writer.at = 0;
+  writer.write(base, view);
+  return end;
 }
 
 SlotRules::SlotRules(int64_t slots, int64_t levels, int64_t listed)

@@ -5,17 +5,22 @@ namespace sidbeam::cuda {
 namespace {
 
 constexpr int kThreads = kRowThreads;
+// Blocks of a multiprocessor that a kernel leaves room for: left to itself, the compiler would use local memory.
+constexpr int kBlocks = 5;
 
-__global__ void __launch_bounds__(kThreads)
+__device__ int64_t state_of_prefix(const IndexView& index, const int32_t* codes, int32_t length) {
+  State state;
+  return follow_prefix(index, codes, length, state) ? encode_state(state) : kDeadState;
+}
+
+__global__ void __launch_bounds__(kThreads, kBlocks)
     prefix_kernel(ConstraintTable table, PrefixArray prefixes, const int32_t* lengths, int64_t count, int64_t* out) {
   const int64_t i = int64_t{blockIdx.x} * kThreads + thread_id();
   if (i >= count) return;
   const Followed by = followed_by(table, i);
   const int32_t length = lengths[i];
-  State state;
-  const bool there = by.index != nullptr && length >= 0 && length <= by.index->levels && length <= prefixes.capacity &&
-                     follow_prefix(*by.index, prefixes.of(i), length, state);
-  out[i] = there ? allowed(by, encode_state(state)) : kDeadState;
+  const bool fits = by.index != nullptr && length >= 0 && length <= by.index->levels && length <= prefixes.capacity;
+  out[i] = fits ? allowed(by, state_of_prefix(*by.index, prefixes.of(i), length)) : kDeadState;
 }
 
 __device__ int64_t advanced(const IndexView& index, int64_t state, int32_t token) {
@@ -84,7 +89,7 @@ __device__ void set_valid(int64_t first, int64_t n, MaskShared& shared) {
   __syncthreads();
 }
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocks)
     mask_kernel(ConstraintTable table, const LevelColumns* columns, const int64_t* states, StepView rows) {
   auto& shared = shared_memory<MaskShared>();
   const int64_t i = blockIdx.x;
@@ -102,7 +107,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocks)
     bitmask_kernel(ConstraintTable table, const LevelColumns* columns, const int64_t* states, uint32_t* words,
                    int64_t words_per_row) {
   auto& shared = shared_memory<MaskShared>();
@@ -123,12 +128,15 @@ struct SortShared {
   uint64_t keys[kSorted];
   uint32_t count;
 };
-union TopkShared {
-  RowShared<kThreads> row;
-  SortShared sort;
+struct TopkShared {
+  Children children;  // of the row; in registers they spilt
+  union {
+    RowShared<kThreads> row;  // the launch adds to its end
+    SortShared sort;
+  };
 };
 static_assert(sizeof(TopkShared) <= kSharedBytes);
-static_assert(sizeof(RowShared<kThreads>) + kMostHeld * sizeof(float) <= kSharedBytes);
+static_assert(offsetof(TopkShared, row) + sizeof(RowShared<kThreads>) + kMostHeld * sizeof(float) <= kSharedBytes);
 
 struct TopkOut {
   int32_t k;
@@ -234,7 +242,8 @@ __global__ void __launch_bounds__(kThreads, 3)
   }
   __syncthreads();
   const Note note = scan_row<kThreads>(normalization, 0, room, shared.row);
-  const Children children = shared.row.children;  // the keys are sorted in the same memory
+  if (thread_id() == 0) shared.children = shared.row.children;  // the keys are sorted in the same memory
+  __syncthreads();
   const bool good = note.found == RowFound::kCandidates;
   const uint64_t* best = nullptr;
   uint32_t count = 0;
@@ -243,7 +252,7 @@ __global__ void __launch_bounds__(kThreads, 3)
     best = best_keys(keys, note.count, static_cast<uint32_t>(out.k), keys + most_children(codes), shared);
     count = shared.sort.count;
   }
-  write_topk(out, i, children, best, count, note.found == RowFound::kBad);
+  write_topk(out, i, shared.children, best, count, note.found == RowFound::kBad);
 }
 
 int64_t blocks_for(int64_t count) { return (count + kThreads - 1) / kThreads; }
@@ -299,7 +308,8 @@ cudaError_t launch_topk(const ConstraintTable& table, const LevelColumns* column
   int64_t room = 0;
   if (normalization == SIDBEAM_NORMALIZE_FULL && rows.columns <= kMostHeld) room = rows.columns;
   if (normalization == SIDBEAM_NORMALIZE_LEVEL) room = std::min(rows.columns, kMostHeld);
-  const size_t held = sizeof(RowShared<kThreads>) + static_cast<size_t>(room) * sizeof(float);
+  const size_t held =
+      offsetof(TopkShared, row) + sizeof(RowShared<kThreads>) + static_cast<size_t>(room) * sizeof(float);
   const LaunchShape shape{rows.rows, kThreads, std::max(held, sizeof(TopkShared))};
   return launch(topk_kernel, shape, stream, table, columns, states, rows, normalization,
                 TopkOut{k, tokens, log_probs, next}, codes, static_cast<uint64_t*>(workspace), room);

@@ -138,11 +138,11 @@ __device__ void check_columns(const IndexView& index, Damage& damage) {
       check_code(damage, index, l, i, code, ended);
       check_code_order(damage, l, i, differs, before, code);
       differs = begins_edge(differs, before, code);
-      if (index.has_trie && found && !ended) found = follow(index, state, static_cast<uint32_t>(code));
+      if (index.has_trie && found && !ended) found = follow_base(index, state, static_cast<uint32_t>(code));
       ended = ended || code == level.codes;
     }
     check_distinct(damage, i, differs);
-    if (index.has_trie) damage.need(found && sid_ordinal(index, state) == i);
+    if (index.has_trie) damage.need(found && base_ordinal(index, state) == i);
   });
 }
 

@@ -87,7 +87,8 @@ void FilterBits::join(const Tries& tries, int threads, const Allocator& allocato
   of_delta_ = delta_->view();
   merged_.emplace(tries.index, view_, of_delta_, threads, allocator);
   view_.delta = &of_delta_;
-  view_.merged = merged_->levels();
+  of_merged_.level = merged_->levels();
+  view_.merged = &of_merged_;
   sid_count_ += delta_->sids();
   for (uint64_t i = 0; i < tries.overlay()->shared; ++i)
     if (has_bit(view_.sids.bits, tries.overlay()->shared_ordinals[i]) &&

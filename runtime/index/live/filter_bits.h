@@ -41,7 +41,7 @@ class FilterBits {
   Buffer<uint64_t> base_rows_, delta_rows_;  // empty where the caller's are the same
   std::optional<DerivedBits> base_, delta_;
   std::optional<MergedBits> merged_;
-  RulesView view_, of_delta_;
+  RulesView view_, of_delta_, of_merged_;
   uint64_t sid_count_ = 0;
 };
 

@@ -54,7 +54,8 @@ void RequestRules::join(const Of& of, const Allocator& allocator) {
   }
   if (all_.size() < of.tries.index.levels) all_ = Buffer<LevelRules>(allocator, of.tries.index.levels);
   std::fill(all_.begin(), all_.end(), LevelRules());
-  view_.merged = all_.data();
+  of_merged_.level = all_.data();
+  view_.merged = &of_merged_;
 }
 
 void RequestRules::listed_rows(const IndexView& index, uint64_t* out) const {

@@ -37,7 +37,7 @@ class RequestRules {
   RequestLists base_, delta_;
   Buffer<LevelRules> all_;  // of merged rows, without a filter
   Buffer<uint64_t> split_;
-  RulesView view_, of_delta_;
+  RulesView view_, of_delta_, of_merged_;
 };
 
 }  // namespace sidbeam

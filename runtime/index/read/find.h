@@ -93,12 +93,11 @@ SIDBEAM_HD inline uint64_t base_ordinal(const IndexView& index, const State& sta
 // The ordinal of a trie state that is a whole SID (ended, or at the last level); sid_count() if damage makes it
 // impossible to tell.
 SIDBEAM_HD inline uint64_t sid_ordinal(const IndexView& index, const State& state) {
-  if (in_delta(index, state.level, state.node)) {
-    const uint64_t added = base_ordinal(*index.overlay->delta, delta_state(state));
-    return added < index.overlay->delta->sids ? index.overlay->ordinals[added] : index.overlay->sids;
-  }
-  const uint64_t ordinal = base_ordinal(index, state);
-  return ordinal < index.sids ? ordinal : sid_count(index);
+  const bool added = in_delta(index, state.level, state.node);
+  const IndexView& trie = added ? *index.overlay->delta : index;
+  const uint64_t ordinal = base_ordinal(trie, added ? delta_state(state) : state);
+  if (ordinal >= trie.sids) return sid_count(index);
+  return added ? index.overlay->ordinals[ordinal] : ordinal;
 }
 
 // The delta's ordinal of an ordinal < sid_count() of a snapshot with an overlay; delta->sids if the base alone has it.
@@ -117,20 +116,30 @@ SIDBEAM_HD inline OrdinalRange item_rows(const IndexView& index, uint64_t ordina
   return {lo, clamped(index.item_offsets[ordinal + 1], lo, index.items)};
 }
 
-// Calls visit(row) for the item rows of an ordinal, of a snapshot those of the base first, until that returns false.
+// The item rows of an ordinal, of a snapshot those of the base first.
+struct ItemRows {
+  OrdinalRange base, added;  // the latter are the delta's
+  const OverlayView* overlay = nullptr;
+
+  SIDBEAM_HD ItemRows(const IndexView& index, uint64_t ordinal) : overlay(index.overlay) {
+    if (ordinal < index.sids) base = item_rows(index, ordinal);
+    if (overlay == nullptr) return;
+    const uint64_t own = delta_ordinal(index, ordinal);
+    if (own < overlay->delta->sids) added = item_rows(*overlay->delta, own);
+  }
+  SIDBEAM_HD uint64_t count() const { return (base.hi - base.lo) + (added.hi - added.lo); }
+  SIDBEAM_HD uint64_t operator[](uint64_t i) const {
+    const uint64_t of_base = base.hi - base.lo;
+    return i < of_base ? base.lo + i : overlay->rows[added.lo + (i - of_base)];
+  }
+};
+
+// Calls visit(row) for the item rows of an ordinal until that returns false.
 template <class Visit>
 SIDBEAM_HD void for_each_item_row(const IndexView& index, uint64_t ordinal, const Visit& visit) {
-  if (ordinal < index.sids) {
-    const OrdinalRange rows = item_rows(index, ordinal);
-    for (uint64_t row = rows.lo; row < rows.hi; ++row)
-      if (!visit(row)) return;
-  }
-  if (!in_delta(index, 0, 0)) return;
-  const uint64_t added = delta_ordinal(index, ordinal);
-  if (added >= index.overlay->delta->sids) return;
-  const OrdinalRange rows = item_rows(*index.overlay->delta, added);
-  for (uint64_t row = rows.lo; row < rows.hi; ++row)
-    if (!visit(index.overlay->rows[row])) return;
+  const ItemRows rows(index, ordinal);
+  for (uint64_t i = 0; i < rows.count(); ++i)
+    if (!visit(rows[i])) return;
 }
 
 template <class Codes>

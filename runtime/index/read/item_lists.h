@@ -57,8 +57,8 @@ SIDBEAM_HD inline bool item_has(const RepeatsView& repeats, const OrdinalRange& 
 // index without `repeats` (count 0) has no entries to ask about. Returns how many there are or, once they are more than
 // `most`, some number above it.
 template <class Earlier, class Visit>
-SIDBEAM_HD int64_t visit_allowed(const RepeatsView& repeats, const RulesView& rules, const OrdinalRange& rows,
-                                 int64_t most, const Earlier& earlier, const Visit& visit) {
+int64_t visit_allowed(const RepeatsView& repeats, const RulesView& rules, const OrdinalRange& rows, int64_t most,
+                      const Earlier& earlier, const Visit& visit) {
   uint64_t i = first_where(0, repeats.count, [&](uint64_t k) { return repeats.rows[k] >= rows.lo; });
   int64_t found = 0;
   for (uint64_t row = rows.lo; row < rows.hi && found <= most; ++row) {
@@ -73,9 +73,15 @@ SIDBEAM_HD int64_t visit_allowed(const RepeatsView& repeats, const RulesView& ru
 }
 
 // Whether rules allow an item row, of a snapshot one of either trie.
-inline bool allows_row(const IndexView& index, const RulesView& rules, uint64_t row) {
+SIDBEAM_HD inline bool allows_row(const IndexView& index, const RulesView& rules, uint64_t row) {
   if (row < index.items) return rules.allows(rules.rows, row);
   return rules.delta->allows(rules.delta->rows, delta_row(index, row));
+}
+
+// The entry of a row among the repeats; their number where its item has no other.
+SIDBEAM_HD inline uint64_t repeat_of(const RepeatsView& repeats, uint64_t row) {
+  const uint64_t at = first_where(0, repeats.count, [&](uint64_t k) { return repeats.rows[k] >= row; });
+  return at < repeats.count && repeats.rows[at] == row ? at : repeats.count;
 }
 
 // Finds rows among the repeats, one after the other; quickest where they rise.
@@ -110,8 +116,8 @@ inline bool has_live_row(const IndexView& index, const RepeatsView& repeats, con
 }
 
 // Whether the item of entry i of the repeats has an allowed row at this ordinal.
-SIDBEAM_HD inline bool has_allowed_row(const IndexView& index, const RepeatsView& repeats, const RulesView& rules,
-                                       uint64_t i, uint64_t ordinal) {
+inline bool has_allowed_row(const IndexView& index, const RepeatsView& repeats, const RulesView& rules, uint64_t i,
+                            uint64_t ordinal) {
   const OrdinalRange rows = item_rows(index, ordinal);
   uint64_t at = first_where(0, repeats.count, [&](uint64_t k) { return repeats.rows[k] >= rows.lo; });
   for (; at < repeats.count && repeats.rows[at] < rows.hi; ++at)

@@ -78,8 +78,11 @@ SIDBEAM_HD inline bool is_trie_state(const IndexView& index, int64_t word) {
   if (word < 0) return false;
   const State state = decode_state(word);
   if (encode_state(state) != word || state.level > index.levels) return false;
-  if (state.level == 0 || !in_delta(index, state.level, state.node)) return is_base_state(index, state);
-  return state.kind == NodeKind::kTrie && is_base_state(*index.overlay->delta, delta_state(state));
+  const bool added = state.level > 0 && in_delta(index, state.level, state.node);
+  if (added && state.kind != NodeKind::kTrie) return false;
+  State own = state;
+  if (added) own.node &= ~kDeltaNode;
+  return is_base_state(added ? *index.overlay->delta : index, own);
 }
 
 // follow() in the base alone.
@@ -98,47 +101,48 @@ SIDBEAM_HD_INLINE bool follow_base(const IndexView& index, State& state, uint32_
   return true;
 }
 
-// follow() from a state of the delta: to a node that something was added below or, failing that, to one of the base.
-SIDBEAM_HD inline bool follow_delta(const IndexView& index, State& state, uint32_t token) {
-  const OverlayView& overlay = *index.overlay;
-  State next = delta_state(state);
-  if (next.node >= overlay.delta->level[state.level].nodes) return false;
-  const uint64_t base = base_of(overlay, state.level, next.node);
-  if (follow_base(*overlay.delta, next, token)) {
-    next.node |= kDeltaNode;
-  } else {
-    next = base_state(index, state.level, base);
-    if (base == kNoNode || !follow_base(index, next, token)) return false;
+// Advances a trie state by `token`; returns false if the token may not follow. The state must be neither ended nor at
+// the last level. From one of the delta it leads to a node that something was added below or, failing that, to one of
+// the base. (One loop over the tries, so that kernels have follow_base() once.)
+SIDBEAM_HD inline bool follow(const IndexView& index, State& state, uint32_t token) {
+  const IndexView* trie = &index;
+  uint64_t node = state.node, base = kNoNode;
+  if (in_delta(index, state.level, node)) {
+    trie = index.overlay->delta;
+    node &= ~kDeltaNode;
+    if (node >= trie->level[state.level].nodes) return false;
+    base = base_of(*index.overlay, state.level, node);
   }
-  state = next;
-  return true;
+  for (;; trie = &index, node = base, base = kNoNode) {
+    State next{state.level, false, NodeKind::kTrie, node};
+    if (follow_base(*trie, next, token)) {
+      const uint64_t mark = trie != &index ? kDeltaNode : 0;
+      state = {next.level, next.ended, next.kind, next.node | mark};
+      return true;
+    }
+    if (base == kNoNode) return false;
+  }
 }
 
 #if !defined(__CUDA_ARCH__)
-// next_state() from there. Not inline, since next_state() stands in hot loops and comes here for snapshots alone.
+// next_state() from a state of the delta. Not inline, since next_state() stands in hot loops and comes here for
+// snapshots alone.
 __attribute__((noinline)) inline int64_t next_in_delta(const IndexView& index, int64_t word, uint32_t token) {
   State state = decode_state(word);
-  return follow_delta(index, state, token) ? encode_state(state) : kDeadState;
+  return follow(index, state, token) ? encode_state(state) : kDeadState;
 }
 #endif
-
-// Advances a trie state by `token`; returns false if the token may not follow. The state must be neither ended nor at
-// the last level.
-SIDBEAM_HD inline bool follow(const IndexView& index, State& state, uint32_t token) {
-#if !defined(__CUDA_ARCH__)
-  if (in_delta(index, state.level, state.node)) return follow_delta(index, state, token);
-#endif
-  return follow_base(index, state, token);
-}
 
 // The state after `token`, or dead if the token may not follow. The given trie state must be neither dead, ended nor at
 // the last level.
 SIDBEAM_HD inline int64_t next_state(const IndexView& index, int64_t word, uint32_t token) {
   State state = decode_state(word);
-#if !defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__)
+  return follow(index, state, token) ? encode_state(state) : kDeadState;
+#else
   if (in_delta(index, state.level, state.node)) return next_in_delta(index, word, token);
-#endif
   return follow_base(index, state, token) ? encode_state(state) : kDeadState;
+#endif
 }
 
 // Advances the initial state by a prefix of codes; returns false if no SID has the prefix. prefix[l] is a code: of an

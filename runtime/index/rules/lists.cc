@@ -21,6 +21,34 @@ void make_room(Buffer<T>& buffer, int64_t count, const Allocator& allocator) {
 
 }  // namespace
 
+NumberList StoredList::store(const uint64_t* from, int64_t count, uint64_t universe, const Allocator& allocator) {
+  universe = std::max<uint64_t>(universe, 1);  // a level where lengths vary may have no edges
+  const int32_t width = universe <= uint64_t{1} << 32 ? 4 : 8;
+  NumberList view;
+  view.count = static_cast<uint64_t>(count);
+  const int bucket_bits = std::clamp(static_cast<int>(std::bit_width(view.count)) - 1, 0, 16);
+  view.shift = std::max(0, static_cast<int>(std::bit_width(universe - 1)) - bucket_bits);
+  view.buckets = ((universe - 1) >> view.shift) + 1;
+  make_room(numbers, count * width, allocator);
+  make_room(first, static_cast<int64_t>(view.buckets) + 1, allocator);
+  const auto write = [&](auto* to) {
+    std::copy_n(from, count, to);
+    // Without a branch that depends on how many a bucket has: where each ends that has some, and then where all begin.
+    std::fill_n(first.data(), view.buckets + 1, 0U);
+    for (uint64_t i = 0; i < view.count; ++i)
+      first[static_cast<int64_t>(std::min<uint64_t>(to[i] >> view.shift, view.buckets - 1)) + 1] =
+          static_cast<uint32_t>(i + 1);
+    for (uint64_t bucket = 0; bucket < view.buckets; ++bucket) {
+      uint32_t* pair = first.data() + bucket;
+      pair[1] = std::max(pair[0], pair[1]);
+    }
+  };
+  width == 4 ? write(reinterpret_cast<uint32_t*>(numbers.data())) : write(reinterpret_cast<uint64_t*>(numbers.data()));
+  view.numbers = {numbers.data(), width};
+  view.first = first.data();
+  return view;
+}
+
 void RequestLists::begin(const FilteredIndex& of, bool only_listed, int64_t count, const Allocator& allocator) {
   view_ = of.filter != nullptr ? *of.filter : RulesView();
   if (of.filter == nullptr) view_.sids_left = of.index.sids;
@@ -49,34 +77,7 @@ void RequestLists::merge(const NumberList* before, const Allocator& allocator) {
 
 // Keeps all numbers of the work, which are below `universe`.
 NumberList RequestLists::store(size_t place, uint64_t universe, const Allocator& allocator) {
-  List& list = lists_[place];
-  universe = std::max<uint64_t>(universe, 1);  // a level where lengths vary may have no edges
-  const int32_t width = universe <= uint64_t{1} << 32 ? 4 : 8;
-  const auto count = static_cast<uint64_t>(work_.count);
-  NumberList view;
-  view.count = count;
-  const int bucket_bits = std::clamp(static_cast<int>(std::bit_width(count)) - 1, 0, 16);
-  view.shift = std::max(0, static_cast<int>(std::bit_width(universe - 1)) - bucket_bits);
-  view.buckets = ((universe - 1) >> view.shift) + 1;
-  make_room(list.numbers, work_.count * width, allocator);
-  make_room(list.first, static_cast<int64_t>(view.buckets) + 1, allocator);
-  const auto write = [&](auto* numbers) {
-    std::copy_n(work_.all.data(), work_.count, numbers);
-    // Without a branch that depends on how many a bucket has: where each ends that has some, and then where all begin.
-    std::fill_n(list.first.data(), view.buckets + 1, 0U);
-    for (uint64_t i = 0; i < count; ++i)
-      list.first[static_cast<int64_t>(std::min<uint64_t>(numbers[i] >> view.shift, view.buckets - 1)) + 1] =
-          static_cast<uint32_t>(i + 1);
-    for (uint64_t bucket = 0; bucket < view.buckets; ++bucket) {
-      uint32_t* first = list.first.data() + bucket;
-      first[1] = std::max(first[0], first[1]);
-    }
-  };
-  width == 4 ? write(reinterpret_cast<uint32_t*>(list.numbers.data()))
-             : write(reinterpret_cast<uint64_t*>(list.numbers.data()));
-  view.numbers = {list.numbers.data(), width};
-  view.first = list.first.data();
-  return view;
+  return lists_[place].store(work_.all.data(), work_.count, universe, allocator);
 }
 
 void RequestLists::exclude(const FilteredIndex& of, const SortedRows& rows, const RequestLists* before,
@@ -219,7 +220,7 @@ void RequestLists::list_levels(const FilteredIndex& of, const RequestLists* befo
 
 int64_t RequestLists::bytes() const {
   int64_t bytes = levels_.bytes() + work_.fresh.bytes() + work_.all.bytes() + sids_.bytes() + leaves_.bytes();
-  for (const List& list : lists_) bytes += list.numbers.bytes() + list.first.bytes();
+  for (const StoredList& list : lists_) bytes += list.bytes();
   return bytes;
 }
 

@@ -34,6 +34,16 @@ struct FilteredIndex {
   }
 };
 
+// Memory for a list of numbers, to be used again for another.
+struct StoredList {
+  Buffer<uint8_t> numbers;
+  Buffer<uint32_t> first;
+
+  // Keeps `count` numbers, which rise and are below `universe`. The view is valid until the next call.
+  NumberList store(const uint64_t* from, int64_t count, uint64_t universe, const Allocator& allocator);
+  int64_t bytes() const { return numbers.bytes() + first.bytes(); }
+};
+
 // Memory for the lists of one request, to be used again for another's.
 class RequestLists {
  public:
@@ -49,10 +59,6 @@ class RequestLists {
   int64_t bytes() const;
 
  private:
-  struct List {
-    Buffer<uint8_t> numbers;
-    Buffer<uint32_t> first;
-  };
   // Numbers of the level that is being worked on: those that are new, and all of them.
   struct Work {
     Buffer<uint64_t> fresh, all;
@@ -69,7 +75,7 @@ class RequestLists {
   void merge(const NumberList* before, const Allocator& allocator);
   NumberList store(size_t place, uint64_t universe, const Allocator& allocator);
 
-  std::vector<List> lists_;  // of rows, of SIDs, of the levels from 0 on
+  std::vector<StoredList> lists_;  // of rows, of SIDs, of the levels from 0 on
   Buffer<LevelRules> levels_;
   Work work_;
   Buffer<uint64_t> sids_;  // that are newly listed

@@ -20,11 +20,19 @@ SIDBEAM_HD inline bool allows_in_base(const IndexView& index, const RulesView& r
 // Whether rules (nullptr: none) allow a trie state, that is, a SID at or below it.
 SIDBEAM_HD inline bool allows_state(const IndexView& index, const RulesView* rules, const State& state) {
   if (rules == nullptr) return true;
-  if (!in_delta(index, state.level, state.node)) return allows_in_base(index, *rules, state);
-  const State own = delta_state(state);
-  const uint64_t base = base_of(*index.overlay, state.level, own.node);
-  return allows_in_base(*index.overlay->delta, *rules->delta, own) ||
-         (base != kNoNode && allows_in_base(index, *rules, base_state(index, state.level, base)));
+  const IndexView* trie = &index;
+  const RulesView* of_trie = rules;
+  uint64_t node = state.node, base = kNoNode;
+  if (in_delta(index, state.level, node)) {
+    trie = index.overlay->delta;
+    of_trie = rules->delta;
+    node &= ~kDeltaNode;
+    base = base_of(*index.overlay, state.level, node);
+  }
+  for (;; trie = &index, of_trie = rules, node = base, base = kNoNode) {  // one loop, as in follow()
+    if (allows_in_base(*trie, *of_trie, {state.level, state.ended, state.kind, node})) return true;
+    if (base == kNoNode) return false;
+  }
 }
 
 // tail_children() that rules allow.

@@ -76,7 +76,7 @@ struct RulesView {
   Subset rows;
   // Of a snapshot with a delta, which follows rules by itself; all the others are the base's.
   const RulesView* delta = nullptr;
-  const LevelRules* merged = nullptr;  // [levels] what filters leave of merged rows; no lists
+  const RulesView* merged = nullptr;  // of merged rows at every level, and of nothing else; lists on devices alone
 
   // Whether number i of a subset is allowed.
   SIDBEAM_HD bool allows(const Subset& subset, uint64_t i) const {

@@ -174,8 +174,8 @@ static int64_t memory_of(const sidbeam_session* session) {
 
 /* As its comment says; descriptors and rounding apart. */
 static void check_room(int64_t bytes, int64_t listed) {
-  const int64_t lists = 36 * (LEVELS + 2) * listed * SLOTS;
-  CHECK(bytes >= lists && bytes < lists + 4096 * SLOTS);
+  const int64_t lists = 72 * (LEVELS + 1) * listed * SLOTS;
+  CHECK(bytes >= lists && bytes < lists + 8192 * SLOTS);
 }
 
 static void room_for_rules_is_taken_once(void) {

@@ -1,0 +1,20 @@
+// A delta and its overlay, as a version of a live catalogue has them beside its base, on a device.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+
+#include "backend/device.h"
+#include "index/index.h"
+#include "index/overlay.h"
+
+namespace sidbeam {
+
+// `beside` is the view of the base that `below`, on the same device, has. Costs as much as there is in delta and overlay, whatever the base.
+// Masks stay here: no device kernel finds children by a mask, and where an entry of a merged row leads is looked up in
+// the tries. passed(bytes) is called after each copy.
+Ref<Upload> upload_overlay(Ref<Device> device, const Index& delta, const OverlayView& overlay, const IndexView& beside,
+                           Ref<Upload> below, const sidbeam_upload_config& config,
+                           const std::function<void(int64_t)>& passed);
+
+}  // namespace sidbeam
