@@ -20,8 +20,8 @@ class Constraint : public RefCounted<Constraint> {
   virtual const IndexView& view() const = 0;
   // nullptr: every item is allowed.
   virtual const RulesView* rules() const = 0;
-  // The lists of rules() for the merged rows of an overlay, as devices take them; nullptr where there is none of either.
-  // The first call makes them and may throw.
+  // The lists of rules() for the merged rows of an overlay, as devices take them; nullptr where there are none. The
+  // first call makes them and may throw.
   virtual const RulesView* merged_lists() const = 0;
   // Items that have several SIDs. The first call looks for them and may throw.
   virtual const RepeatsView& repeats() const = 0;

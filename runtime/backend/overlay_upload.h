@@ -10,9 +10,9 @@
 
 namespace sidbeam {
 
-// `beside` is the view of the base that `below`, on the same device, has. Costs as much as there is in delta and overlay, whatever the base.
-// Masks stay here: no device kernel finds children by a mask, and where an entry of a merged row leads is looked up in
-// the tries. passed(bytes) is called after each copy.
+// `beside` is the view of the base that `below`, on the same device, has. Costs as much as there is in delta and
+// overlay, whatever the base. Masks of merged rows stay here: no device kernel finds children by a mask, and where an
+// entry of such a row leads is looked up in the tries. passed(bytes) is called after each copy.
 Ref<Upload> upload_overlay(Ref<Device> device, const Index& delta, const OverlayView& overlay, const IndexView& beside,
                            Ref<Upload> below, const sidbeam_upload_config& config,
                            const std::function<void(int64_t)>& passed);

@@ -167,24 +167,35 @@ void a_graph_has_the_bits_of_a_call_under_every_normalisation() {
   }
 }
 
-// In a trie with a tail, with ends, codes anywhere among the columns, and some that have none.
+// In a trie with a tail, with ends, codes anywhere among the columns, and some that have none; of versions too.
 void children_are_listed_as_on_the_cpu() {
-  for (const int64_t variable : {0, 1}) {
-    for (const int64_t given_lse : {0, 2}) {
-      Case c = mixed();
-      c.compact = 1, c.variable = variable, c.given_lse = given_lse, c.maps = 1 + variable;
-      c.normalization = given_lse != 0 ? SIDBEAM_NORMALIZE_FULL : SIDBEAM_NORMALIZE_NONE;
-      c.beams = 40;
-      wander(repaired(c), variable == 1, 25);
+  for (const int64_t live : {0, 1})
+    for (const int64_t variable : {0, 1}) {
+      for (const int64_t given_lse : {0, 2}) {
+        Case c = mixed();
+        c.live = live, c.compact = 1, c.variable = variable, c.given_lse = given_lse, c.maps = 1 + variable;
+        c.normalization = given_lse != 0 ? SIDBEAM_NORMALIZE_FULL : SIDBEAM_NORMALIZE_NONE;
+        c.beams = 40;
+        wander(repaired(c), variable == 1, 25);
+      }
     }
+}
+
+// Versions of live catalogues that were not there when the graph was captured, with plain indexes beside them.
+void starts_with_other_versions_leave_the_graph_valid() {
+  for (const int64_t form : {0, 1, 2, 3}) {
+    Case c = mixed();
+    c.live = 1, c.items = 3, c.variable = form % 2, c.compact = form / 2;
+    wander(repaired(c), form == 3, kRounds);
   }
 }
 
-// Slots of one index under rules of every kind, and under none, whatever they followed before. Prefixes may be
-// forbidden.
-void starts_under_other_rules_leave_the_graph_valid() {
+// Slots of one index, or of versions, under rules of every kind, and under none, whatever they followed before.
+// Prefixes may be forbidden.
+void starts_under_other_rules(int64_t live) {
   for (const int64_t form : {0, 1, 2, 3}) {
     Case c = mixed();
+    c.live = live;
     c.rules = 1, c.items = 3, c.variable = form % 2, c.compact = form / 2;
     Rig rig(repaired(c), form == 3);
     if (form == 3) rig.list({3, 1, 0, 2});
@@ -201,6 +212,8 @@ void starts_under_other_rules_leave_the_graph_valid() {
     }
   }
 }
+void starts_under_other_rules_leave_the_graph_valid() { starts_under_other_rules(0); }
+void versions_under_other_rules_leave_the_graph_valid() { starts_under_other_rules(1); }
 
 void every_strategy_may_be_captured() {
   for (const int64_t strategy :
@@ -435,7 +448,9 @@ constexpr Test kTests[] = {GPU_TEST(slots_at_levels_0_1_and_3_share_a_graph),
                            GPU_TEST(a_slots_temperature_is_the_slots_alone),
                            GPU_TEST(a_graph_has_the_bits_of_a_call_under_every_normalisation),
                            GPU_TEST(children_are_listed_as_on_the_cpu),
+                           GPU_TEST(starts_with_other_versions_leave_the_graph_valid),
                            GPU_TEST(starts_under_other_rules_leave_the_graph_valid),
+                           GPU_TEST(versions_under_other_rules_leave_the_graph_valid),
                            GPU_TEST(every_strategy_may_be_captured),
                            GPU_TEST(equal_logits_are_kept_in_the_order_of_parents_and_codes),
                            GPU_TEST(ties_in_bf16_are_those_of_the_cpu),

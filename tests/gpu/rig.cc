@@ -197,6 +197,7 @@ void Rig::swap(size_t catalogue, uint64_t seed) {
   other.uneven = 0;
   const differential::World next = differential::make_world(other);
   world_.pairs[catalogue] = next.pairs[catalogue];
+  if (!world_.stories.empty()) world_.stories[catalogue] = next.stories[catalogue];
   world_.wholes[catalogue] = next.wholes[catalogue];
   world_.catalogues[catalogue] = next.catalogues[catalogue];
   if (!world_.parts.empty()) world_.parts[catalogue] = next.parts[catalogue];
@@ -208,8 +209,12 @@ void Rig::rule(size_t catalogue, int64_t rules, uint64_t seed) {
   differential::Case other = world_.c;
   other.seed = static_cast<int64_t>(seed);
   other.rules = rules;
-  world_.parts[catalogue] =
-      differential::draw_rules(other, differential::numbered(world_.wholes[catalogue]), catalogue);
+  const oracle::Catalogue& whole = world_.wholes[catalogue];
+  const differential::Numbered numbered =
+      world_.stories.empty()
+          ? differential::numbered(whole)
+          : differential::numbered_by(world_.stories[catalogue], whole.codes, world_.c.variable != 0);
+  world_.parts[catalogue] = differential::draw_rules(other, numbered, catalogue);
   world_.catalogues[catalogue] = world_.parts[catalogue].catalogue;
   loaded_[catalogue].constraint =
       differential::constrain(loaded_[catalogue].index.get(), world_.parts[catalogue].rules, seed);

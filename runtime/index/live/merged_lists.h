@@ -1,6 +1,6 @@
-// What a request's lists say of the merged rows of an overlay, as they do of other rows: entries that they take away or,
-// of an allow list, those that they leave. For devices, which read a merged row like any other; the CPU's step asks the
-// two tries.
+// What a request's lists say of the merged rows of an overlay, as they do of other rows: entries that they take away
+// or, of an allow list, those that they leave. For devices, which read a merged row like any other; the CPU's step asks
+// the two tries.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -65,6 +65,12 @@ void check_unmoved(sidbeam_session* session, const moment* before) {
 
 moment on_cpu(const catalogue* from, int steps) {
   sidbeam_constraint* constraint = make_constraint(from, SIDBEAM_KIND_TRIE);
+  const moment now = under_on_cpu(constraint, steps);
+  sidbeam_constraint_release(constraint);
+  return now;
+}
+
+moment under_on_cpu(sidbeam_constraint* constraint, int steps) {
   sidbeam_session_config config = cuda_config(constraint);
   config.device_type = SIDBEAM_DEVICE_CPU;
   sidbeam_session* session = make_session(&config);
@@ -73,7 +79,6 @@ moment on_cpu(const catalogue* from, int steps) {
   const sidbeam_beams beams = beams_of(session);
   const moment now = copy_of(&beams);
   sidbeam_session_destroy(session);
-  sidbeam_constraint_release(constraint);
   return now;
 }
 
@@ -82,6 +87,15 @@ sidbeam_status step(sidbeam_session* session, const sidbeam_rows* rows, void* st
   args.rows = rows;
   args.stream = stream;
   return sidbeam_session_step(session, &args, &err);
+}
+
+sidbeam_status start_under(sidbeam_session* session, int32_t slot, sidbeam_constraint* constraint, void* stream) {
+  sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
+  args.slots = &slot;
+  args.count = 1;
+  args.constraints = &constraint;
+  args.stream = stream;
+  return sidbeam_session_start(session, &args, &err);
 }
 
 bench set_up(void) { return set_up_with(SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_NONE); }

@@ -15,6 +15,8 @@ sidbeam_status create(const sidbeam_session_config* config);
 sidbeam_rows device_rows(const float* row);
 /* All slots. */
 sidbeam_status step(sidbeam_session* session, const sidbeam_rows* rows, void* stream);
+/* One slot. */
+sidbeam_status start_under(sidbeam_session* session, int32_t slot, sidbeam_constraint* constraint, void* stream);
 
 typedef struct moment {
   int32_t parents[SLOTS * BEAMS], codes[SLOTS * BEAMS], live[SLOTS], active[SLOTS], level[SLOTS], errors[SLOTS];
@@ -27,6 +29,7 @@ void check_same(const moment* actual, const moment* expected);
 void check_unmoved(sidbeam_session* session, const moment* before);
 /* What a session on the CPU shows after `steps` steps of both slots. */
 moment on_cpu(const catalogue* from, int steps);
+moment under_on_cpu(sidbeam_constraint* constraint, int steps);
 
 typedef struct bench {
   sidbeam_constraint* constraint;

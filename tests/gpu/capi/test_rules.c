@@ -13,16 +13,6 @@ static void list_ordinals(const sidbeam_session* session, int64_t* ordinals) {
   CHECK_OK(sidbeam_session_get_items(session, &first, 1, &items, &err));
 }
 
-static sidbeam_status start_under(sidbeam_session* session, int32_t slot, sidbeam_constraint* constraint,
-                                  void* stream) {
-  sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
-  args.slots = &slot;
-  args.count = 1;
-  args.constraints = &constraint;
-  args.stream = stream;
-  return sidbeam_session_start(session, &args, &err);
-}
-
 static void check_ordinals(const int64_t* there, int64_t a, int64_t b, int64_t c, int64_t d) {
   const int64_t expected[BEAMS] = {a, b, c, d};
   int64_t ordinals[BEAMS];

@@ -1,0 +1,301 @@
+/* Versions of a live catalogue on a device: one graph through all of them, what an upload of one costs, and that its
+ * memory goes back after the work that reads it. SPDX-License-Identifier: Apache-2.0 */
+#include "../../capi/catalog_rig.h"
+#include "cuda_session.h"
+
+static sidbeam_index* version_of(sidbeam_catalog* catalog, int64_t version) {
+  sidbeam_index* index = NULL;
+  CHECK_OK(sidbeam_catalog_snapshot(catalog, version, &index, &err));
+  return index;
+}
+
+static sidbeam_constraint* constraint_of(sidbeam_catalog* catalog, int64_t version) {
+  sidbeam_index* index = version_of(catalog, version);
+  sidbeam_constraint* constraint = constrain(index);
+  sidbeam_index_release(index);
+  return constraint;
+}
+
+static sidbeam_upload_info uploaded(const sidbeam_index* index) {
+  sidbeam_upload_info info = SIDBEAM_UPLOAD_INFO_INIT;
+  CHECK_OK(sidbeam_index_get_upload(index, 0, &info, &err));
+  return info;
+}
+
+/* A session that was made of the first version, and a graph of one step of it. */
+typedef struct served {
+  sidbeam_catalog* catalog;
+  sidbeam_constraint* first;
+  sidbeam_session* session;
+  float* row;
+  sidbeam_rows rows;
+  void *stream, *graph;
+} served;
+
+static served serve(void) {
+  served s;
+  s.catalog = make_catalog(NULL);
+  s.first = constraint_of(s.catalog, 0);
+  const sidbeam_session_config config = cuda_config(s.first);
+  s.session = make_session(&config);
+  s.row = on_device(halving, sizeof halving);
+  s.rows = device_rows(s.row);
+  s.stream = make_stream();
+  begin_capture(s.stream);
+  CHECK_OK(step(s.session, &s.rows, s.stream));
+  s.graph = end_capture(s.stream);
+  return s;
+}
+
+static void stop_serving(served* s) {
+  release_graph(s->graph);
+  release_stream(s->stream);
+  sidbeam_session_destroy(s->session);
+  sidbeam_constraint_release(s->first);
+  sidbeam_catalog_close(s->catalog);
+  release_device(s->row);
+  check_nothing_is_left();
+}
+
+/* Both slots under a version, by the graph, as the CPU searches it. */
+static void check_version(served* s, int64_t version) {
+  sidbeam_constraint* constraint = constraint_of(s->catalog, version);
+  for (int32_t slot = 0; slot < SLOTS; ++slot) CHECK_OK(start_under(s->session, slot, constraint, s->stream));
+  for (int level = 0; level <= LEVELS; ++level) {
+    const moment now = moment_of(s->session), expected = under_on_cpu(constraint, level);
+    check_same(&now, &expected);
+    replay(s->graph, s->stream);
+  }
+  sidbeam_constraint_release(constraint);
+}
+
+static void one_graph_goes_on_through_all_that_happens_to_a_catalogue(void) {
+  served s = serve();
+  check_version(&s, 0);
+  CHECK_INT(publish_pair(s.catalog, "011", 40), 2); /* below a prefix of the base */
+  check_version(&s, 2);
+  CHECK_INT(publish_pair(s.catalog, "123", 41), 3); /* below none */
+  check_version(&s, 3);
+  CHECK_OK(remove_item(s.catalog, 40, &err));
+  CHECK_OK(remove_item(s.catalog, 11, &err));
+  CHECK_INT(publish(s.catalog), 4);
+  check_version(&s, 4);
+  CHECK_INT(publish_pair(s.catalog, "011", 40), 5); /* again */
+  check_version(&s, 5);
+  CHECK_OK(sidbeam_catalog_rollback(s.catalog, 3, NULL, &err));
+  check_version(&s, 0);
+  check_version(&s, 2);
+  check_version(&s, 1);
+  CHECK_OK(sidbeam_catalog_compact(s.catalog, NULL, NULL, &err));
+  sidbeam_index* compacted = version_of(s.catalog, 0);
+  CHECK_OK(sidbeam_index_upload(compacted, NULL, &err));
+  sidbeam_index_release(compacted);
+  check_version(&s, 0);
+  (void)publish_pair(s.catalog, "333", 42);
+  check_version(&s, 0);
+  check_version(&s, 4); /* of the base before */
+  stop_serving(&s);
+}
+
+static void a_version_of_a_base_that_is_not_there_is_refused(void) {
+  served s = serve();
+  CHECK_INT(publish_pair(s.catalog, "011", 40), 2);
+  CHECK_OK(sidbeam_catalog_compact(s.catalog, NULL, NULL, &err));
+  (void)publish_pair(s.catalog, "333", 42);
+  sidbeam_constraint* constraint = constraint_of(s.catalog, 0);
+  const moment before = moment_of(s.session);
+  const int64_t live = live_allocations();
+  CHECK_FAILS(start_under(s.session, 0, constraint, s.stream), SIDBEAM_BAD_STATE,
+              "the index of constraints[0] is not on CUDA device 0, expected sidbeam_index_upload() before");
+  check_unmoved(s.session, &before);
+  CHECK_INT(live_allocations(), live);
+  sidbeam_constraint_release(constraint);
+  stop_serving(&s);
+}
+
+/* Versions that the slots of one step follow. */
+static void slots_follow_the_versions_that_they_were_started_with(void) {
+  served s = serve();
+  CHECK_INT(publish_pair(s.catalog, "011", 40), 2);
+  CHECK_OK(remove_item(s.catalog, 14, &err));
+  CHECK_INT(publish_pair(s.catalog, "002", 41), 3);
+  static const int64_t pairs[][SLOTS] = {{1, 2}, {3, 1}, {2, 3}};
+  for (size_t i = 0; i < COUNT(pairs); ++i) {
+    moment expected[SLOTS];
+    for (int32_t slot = 0; slot < SLOTS; ++slot) {
+      sidbeam_constraint* constraint = constraint_of(s.catalog, pairs[i][slot]);
+      expected[slot] = under_on_cpu(constraint, LEVELS);
+      CHECK_OK(start_under(s.session, slot, constraint, s.stream));
+      sidbeam_constraint_release(constraint);
+    }
+    (void)publish_pair(s.catalog, "330", (int64_t)(50 + i)); /* meanwhile */
+    for (int level = 0; level < LEVELS; ++level) replay(s.graph, s.stream);
+    const moment now = moment_of(s.session);
+    for (int slot = 0; slot < SLOTS; ++slot) {
+      CHECK_INT(now.live[slot], expected[slot].live[slot]);
+      CHECK_I64(now.states + slot * BEAMS, expected[slot].states + slot * BEAMS, BEAMS);
+      CHECK_F32(now.scores + slot * BEAMS, expected[slot].scores + slot * BEAMS, BEAMS);
+    }
+  }
+  stop_serving(&s);
+}
+
+/* A base of count SIDs below the first two of four codes; 2 and 3 of the first level are free. */
+enum { WIDE = 200 };
+static sidbeam_catalog* catalog_of(int64_t count, sidbeam_index** base) {
+  static const int32_t codes[LEVELS] = {CODES, WIDE, WIDE};
+  int32_t* sids = malloc((size_t)count * LEVELS * sizeof *sids);
+  CHECK(sids != NULL);
+  for (int64_t i = 0; i < count; ++i) {
+    sids[i * LEVELS] = (int32_t)(i % 2);
+    sids[i * LEVELS + 1] = (int32_t)(i / 2 % WIDE);
+    sids[i * LEVELS + 2] = (int32_t)(i / 2 / WIDE);
+  }
+  const catalogue all = {LEVELS, 0, SIDBEAM_ID_I64, codes, sids, NULL, NULL, NULL, NULL, count};
+  sidbeam_catalog* catalog = NULL;
+  *base = make_index(&all, SIDBEAM_KIND_TRIE);
+  free(sids);
+  CHECK_OK(sidbeam_catalog_create(*base, NULL, NULL, &catalog, &err));
+  CHECK_OK(sidbeam_index_upload(*base, NULL, &err));
+  return catalog;
+}
+
+/* The bytes that an upload of a version takes beside its base, of one with a pair more. */
+static int64_t bytes_of_a_publish(int64_t count, int64_t* of_base) {
+  sidbeam_index* base = NULL;
+  sidbeam_catalog* catalog = catalog_of(count, &base);
+  CHECK_INT(publish_pair(catalog, "222", 1 << 20), 2);
+  sidbeam_index* version = version_of(catalog, 0);
+  *of_base = uploaded(base).bytes;
+  CHECK_INT(uploaded(version).bytes, *of_base);
+  const int64_t live = live_allocations();
+  CHECK_OK(sidbeam_index_upload(version, NULL, &err));
+  CHECK_INT(live_allocations(), live + 1);
+  const int64_t bytes = uploaded(version).bytes - *of_base;
+  CHECK_INT(uploaded(base).bytes, *of_base);
+  CHECK_OK(sidbeam_index_upload(version, NULL, &err)); /* it is there */
+  CHECK_INT(live_allocations(), live + 1);
+  sidbeam_index_release(version);
+  sidbeam_index_release(base);
+  sidbeam_catalog_close(catalog);
+  check_nothing_is_left();
+  return bytes;
+}
+
+static void an_upload_of_a_version_costs_what_was_added_whatever_the_base(void) {
+  int64_t of_small = 0, of_large = 0;
+  const int64_t small_one = bytes_of_a_publish(100, &of_small), large_one = bytes_of_a_publish(50000, &of_large);
+  CHECK(of_large > of_small + 100000);
+  CHECK_INT(large_one, small_one);
+}
+
+static void versions_that_only_removals_tell_apart_share_an_overlay(void) {
+  served s = serve();
+  CHECK_INT(publish_pair(s.catalog, "011", 40), 2);
+  check_version(&s, 2);
+  CHECK_OK(sidbeam_session_stop(s.session, NULL, 0, s.stream, &err));
+  const int64_t live = live_allocations();
+  CHECK_OK(remove_item(s.catalog, 12, &err));
+  CHECK_INT(publish(s.catalog), 3);
+  check_version(&s, 3);
+  CHECK_OK(sidbeam_session_stop(s.session, NULL, 0, s.stream, &err));
+  CHECK_INT(live_allocations(), live + 3); /* what is live, and the session's room for rules, pinned and not */
+  stop_serving(&s);
+}
+
+static void an_old_versions_memory_goes_after_the_work_that_reads_it(void) {
+  for (int order = 0; order < 8; ++order) {
+    set_order(order);
+    served s = serve();
+    CHECK_INT(publish_pair(s.catalog, "011", 40), 2);
+    sidbeam_constraint* second = constraint_of(s.catalog, 2);
+    const moment expected = under_on_cpu(second, LEVELS);
+    CHECK_INT(publish_pair(s.catalog, "123", 41), 3);
+    sidbeam_constraint* third = constraint_of(s.catalog, 3);
+    sidbeam_catalog_close(s.catalog); /* which keeps versions too */
+    s.catalog = NULL;
+    const int64_t live = live_allocations();
+    for (int32_t slot = 0; slot < SLOTS; ++slot) CHECK_OK(start_under(s.session, slot, second, NULL));
+    for (int level = 0; level < LEVELS; ++level) CHECK_OK(step(s.session, &s.rows, NULL));
+    sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+    CHECK_OK(sidbeam_session_fetch(s.session, &beams, NULL, &err));
+    sidbeam_constraint_release(second);
+    for (int32_t slot = 0; slot < SLOTS; ++slot) CHECK_OK(start_under(s.session, slot, third, NULL));
+    sidbeam_constraint_release(third);
+    CHECK_INT(live_allocations_now(), live + 2); /* what is enqueued has not run: both overlays are there */
+    CHECK_INT(live_allocations(), live + 1);
+    CHECK_I64(beams.states, expected.states, SLOTS * BEAMS);
+    CHECK_OK(sidbeam_session_stop(s.session, NULL, 0, NULL, &err));
+    CHECK_INT(live_allocations(), live);
+    stop_serving(&s);
+  }
+  set_order(0);
+}
+
+/* The overlay goes before its base, and one that comes later is beside the base that is there then. */
+static void a_base_that_is_unloaded_stays_for_the_versions_in_use(void) {
+  served s = serve();
+  CHECK_INT(publish_pair(s.catalog, "011", 40), 2);
+  check_version(&s, 2);
+  sidbeam_index* version = version_of(s.catalog, 2);
+  sidbeam_index_unload(version, 0);
+  CHECK_INT(uploaded(version).bytes, 0);
+  for (int level = 0; level < LEVELS; ++level) replay(s.graph, s.stream);
+  CHECK_OK(sidbeam_index_upload(version, NULL, &err));
+  CHECK(uploaded(version).bytes > 0);
+  check_version(&s, 2);
+  sidbeam_index_release(version);
+  stop_serving(&s);
+}
+
+enum { ALLOCATIONS, LAUNCHES, WAITS, FAULTS };
+static void fail_next(int kind, int64_t n) {
+  fail_allocation(kind == ALLOCATIONS ? n : 0);
+  fail_launch(kind == LAUNCHES ? n : 0);
+  fail_wait(kind == WAITS ? n : 0);
+}
+
+static void a_start_with_a_version_that_fails_leaves_slots_as_they_were(void) {
+  int failed[FAULTS] = {0};
+  for (int kind = 0; kind < FAULTS; ++kind) {
+    for (int64_t n = 1;; ++n) {
+      served s = serve();
+      CHECK_INT(publish_pair(s.catalog, "011", 40), 2);
+      CHECK_OK(remove_item(s.catalog, 12, &err));
+      CHECK_INT(publish_pair(s.catalog, "123", 41), 3);
+      sidbeam_constraint *second = constraint_of(s.catalog, 2), *third = constraint_of(s.catalog, 3);
+      CHECK_OK(start_under(s.session, 0, second, NULL));
+      CHECK_OK(step(s.session, &s.rows, NULL));
+      const moment before = moment_of(s.session);
+      fail_next(kind, n);
+      clear_error();
+      const sidbeam_status status = start_under(s.session, 0, third, NULL);
+      fail_next(FAULTS, 0);
+      if (status != SIDBEAM_OK) {
+        CHECK_INT(status, kind == ALLOCATIONS ? SIDBEAM_OUT_OF_MEMORY : SIDBEAM_DEVICE_ERROR);
+        ++failed[kind];
+        check_unmoved(s.session, &before);
+        CHECK_OK(start_under(s.session, 0, third, NULL)); /* nothing is in the way */
+      }
+      sidbeam_constraint_release(second);
+      sidbeam_constraint_release(third);
+      stop_serving(&s);
+      if (status == SIDBEAM_OK) break;
+    }
+  }
+  CHECK(failed[ALLOCATIONS] >= 3 && failed[LAUNCHES] >= 1 && failed[WAITS] >= 2);
+}
+
+int main(void) {
+  static const test_case tests[] = {
+      TEST(one_graph_goes_on_through_all_that_happens_to_a_catalogue),
+      TEST(a_version_of_a_base_that_is_not_there_is_refused),
+      TEST(slots_follow_the_versions_that_they_were_started_with),
+      TEST(an_upload_of_a_version_costs_what_was_added_whatever_the_base),
+      TEST(versions_that_only_removals_tell_apart_share_an_overlay),
+      TEST(an_old_versions_memory_goes_after_the_work_that_reads_it),
+      TEST(a_base_that_is_unloaded_stays_for_the_versions_in_use),
+      TEST(a_start_with_a_version_that_fails_leaves_slots_as_they_were),
+  };
+  return RUN_TESTS(tests);
+}
