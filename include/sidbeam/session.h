@@ -40,7 +40,9 @@
  *     scalars and the addresses. What slots hold is read on the device, so that one graph serves slots at any level,
  *     width, temperature, prefix, index and rules, before and after starts and stops, which are not captured.
  *   - The bits of a filter are uploaded once, by the creation of a session or set whose constraint has it, or the first
- *     start that does, which then waits for the copy. They go with the filter, after the work that reads them. Lists of
+ *     start that does, which then waits for the copy. They go with the filter, after the work that reads them. So is
+ *     what a version of a live catalogue has beside its base (sidbeam_index_upload() of the version: ahead), with which
+ *     a graph goes on as with any index; after a compaction the new base is uploaded first. Lists of
  *     constraints are copied by each start (session_config.max_listed), from pinned memory: it waits only for the copy
  *     of the start of a slot S starts before.
  *   - Nobody can see launches of a graph. get_stats, get_counters and destroy wait for those that a later call of the

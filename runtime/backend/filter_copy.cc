@@ -64,13 +64,11 @@ Ref<FilterCopy> FilterCopies::bring(Devices& devices, int32_t device_id, const I
   return copy;
 }
 
-int64_t FilterCopies::bytes() const {
+void FilterCopies::forget(int32_t device_id) const {
   Made* made = made_.find();
-  if (made == nullptr) return 0;
+  if (made == nullptr) return;
   const std::lock_guard lock(made->mutex);
-  int64_t bytes = 0;
-  for (const Ref<FilterCopy>& copy : made->copies) bytes += copy->upload().bytes();
-  return bytes;
+  std::erase_if(made->copies, [&](const Ref<FilterCopy>& copy) { return copy->upload().device().id() == device_id; });
 }
 
 }  // namespace sidbeam

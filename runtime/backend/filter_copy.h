@@ -36,9 +36,26 @@ class FilterCopies {
  public:
   // The copy on a device, made by the first who asks.
   Ref<FilterCopy> bring(Devices& devices, int32_t device_id, const IndexView& index, const RulesView& filter) const;
-  int64_t bytes() const;  // of all copies
+  void forget(int32_t device_id) const;
+  int64_t bytes() const {
+    return bytes_of([](const Device&) { return true; });
+  }
+  int64_t bytes_on(int32_t device_id) const {
+    return bytes_of([=](const Device& device) { return device.id() == device_id; });
+  }
 
  private:
+  template <class Counts>
+  int64_t bytes_of(const Counts& counts) const {
+    Made* made = made_.find();
+    if (made == nullptr) return 0;
+    const std::lock_guard lock(made->mutex);
+    int64_t bytes = 0;
+    for (const Ref<FilterCopy>& copy : made->copies)
+      bytes += counts(copy->upload().device()) ? copy->upload().bytes() : 0;
+    return bytes;
+  }
+
   struct Made {
     std::mutex mutex;  // held as long as a copy takes, so that nothing is copied twice
     std::vector<Ref<FilterCopy>> copies;

@@ -58,9 +58,11 @@ sidbeam_status sidbeam_index_upload(sidbeam_index* index, const sidbeam_upload_c
   return guarded(err, [&] {
     require(index, "index");
     const sidbeam_upload_config checked = upload_config(config, index->index.view);
-    const Ref<Upload> made = index->bring_upload(checked);
+    index->bring_upload(checked);
+    if ((checked.kinds & SIDBEAM_KIND_TRIE) != 0) index->bring_live(checked.device_id);
     log(*index->runtime, SIDBEAM_LOG_INFO, "index %s is on CUDA device %d: %lld bytes",
-        index->index.header.info.fingerprint, checked.device_id, static_cast<long long>(made->bytes()));
+        index->index.header.info.fingerprint, checked.device_id,
+        static_cast<long long>(index->describe_upload(checked.device_id).bytes));
   });
 }
 
@@ -69,9 +71,7 @@ sidbeam_status sidbeam_index_get_upload(const sidbeam_index* index, int32_t devi
   return guarded(err, [&] {
     require(index, "index");
     check_output(out, "out");
-    sidbeam_upload_info info = index->base().uploads.describe(device_id);
-    if (index->delta() != nullptr) info.bytes += index->delta()->uploads.describe(device_id).bytes;
-    write_struct(info, out);
+    write_struct(index->describe_upload(device_id), out);
   });
 }
 

@@ -91,10 +91,23 @@ struct sidbeam_index final : sidbeam::RefCounted<sidbeam_index> {
     sidbeam_index& of = version != nullptr ? *version->base : *this;
     return with_overlay(of.uploads.bring(runtime->devices, of.index, config), config);
   }
+  // The bits of what has not gone, where something has; null: none.
+  sidbeam::Ref<sidbeam::FilterCopy> bring_live(int32_t device_id) const {
+    if (live_rules() == nullptr) return {};
+    return version->copies.bring(runtime->devices, device_id, index.view, *live_rules());
+  }
   void unload(int32_t device_id) {
     if (version == nullptr) return uploads.forget(device_id);
+    version->copies.forget(device_id);
     if (version->delta) version->delta->uploads.forget(device_id);
     version->base->uploads.forget(device_id);
+  }
+  // What of it, its base included, is on a device.
+  sidbeam_upload_info describe_upload(int32_t device_id) const {
+    sidbeam_upload_info info = base().uploads.describe(device_id);
+    if (version != nullptr) info.bytes += version->copies.bytes_on(device_id);
+    if (delta() != nullptr) info.bytes += delta()->uploads.describe(device_id).bytes;
+    return info;
   }
   sidbeam::Ref<sidbeam::Upload> with_overlay(sidbeam::Ref<sidbeam::Upload> of_base,
                                              const sidbeam_upload_config& config) {
@@ -205,7 +218,7 @@ struct sidbeam_constraint final : sidbeam::Constraint {
     const sidbeam::RulesView* left = filtered();
     if (left == nullptr || (lists != nullptr && (**lists).view().only_listed))
       return {};  // an allow list is what the filter left
-    const sidbeam::FilterCopies& copies = filter ? filter->copies : index->version->copies;
-    return copies.bring(index->runtime->devices, device_id, index->index.view, *left);
+    if (!filter) return index->bring_live(device_id);
+    return filter->copies.bring(index->runtime->devices, device_id, index->index.view, *left);
   }
 };

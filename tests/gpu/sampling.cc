@@ -40,7 +40,7 @@ Case sampled_case(uint64_t seed, int mode) {
     c.normalization = static_cast<int64_t>(draw(5) % 4);
     c.given_lse = 1 + static_cast<int64_t>(draw(3) % 3);
   }
-  c.shorter = c.promised = c.live = 0;
+  c.shorter = c.promised = 0;
   c.codes = std::min<int64_t>(c.codes, 900);
   c.beams = std::min<int64_t>(c.beams, 20);
   c.slots = std::min<int64_t>(c.slots, 3);
