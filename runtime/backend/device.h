@@ -96,19 +96,13 @@ class Upload final : public RefCounted<Upload> {
   // captured, the first time. Any number of threads may call at a time.
   void bring_repeats(const RepeatsView& repeats, void* stream);
   // What is enqueued on the stream by now may use it.
-  void mark(void* stream) const {
-    device_->plugin().upload_mark(handle_, stream);
-    if (below_) below_->mark(stream);
-  }
+  void mark(void* stream) const { device_->plugin().upload_mark(handle_, stream); }
   // Work of a session or set of `device` that is gone may use it.
-  void outlive(const Device& device) const {
-    device.let_go(&DevicePlugin::upload_outlive, handle_, device.handle());
-    if (below_) below_->outlive(device);
-  }
+  void outlive(const Device& device) const { device.let_go(&DevicePlugin::upload_outlive, handle_, device.handle()); }
 
  private:
   Ref<Device> device_;
-  Ref<Upload> below_;
+  Ref<Upload> below_;  // goes after this, in the order of the same stream, and so after the same work
   UploadHandle* handle_ = nullptr;
   const uint8_t* base_ = nullptr;
   int32_t kinds_;

@@ -48,6 +48,7 @@ static served serve(void) {
 }
 
 static void stop_serving(served* s) {
+  wait_device(); /* nobody else sees launches of a graph */
   release_graph(s->graph);
   release_stream(s->stream);
   sidbeam_session_destroy(s->session);
@@ -232,8 +233,37 @@ static void an_old_versions_memory_goes_after_the_work_that_reads_it(void) {
   set_order(0);
 }
 
-/* The overlay goes before its base, and one that comes later is beside the base that is there then. */
-static void a_base_that_is_unloaded_stays_for_the_versions_in_use(void) {
+/* Of a generation that the session was not made of, so that no other holds its base. */
+static void a_later_base_goes_with_its_versions_after_the_work(void) {
+  for (int order = 0; order < 8; ++order) {
+    set_order(order);
+    served s = serve();
+    CHECK_INT(publish_pair(s.catalog, "011", 40), 2);
+    CHECK_OK(sidbeam_catalog_compact(s.catalog, NULL, NULL, &err));
+    (void)publish_pair(s.catalog, "123", 41);
+    sidbeam_constraint* constraint = constraint_of(s.catalog, 0);
+    sidbeam_index* version = version_of(s.catalog, 0);
+    const moment expected = under_on_cpu(constraint, LEVELS);
+    sidbeam_catalog_close(s.catalog);
+    s.catalog = NULL;
+    const int64_t live = live_allocations();
+    CHECK_OK(sidbeam_index_upload(version, NULL, &err));
+    for (int32_t slot = 0; slot < SLOTS; ++slot) CHECK_OK(start_under(s.session, slot, constraint, NULL));
+    for (int level = 0; level < LEVELS; ++level) CHECK_OK(step(s.session, &s.rows, NULL));
+    sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+    CHECK_OK(sidbeam_session_fetch(s.session, &beams, NULL, &err));
+    CHECK_OK(sidbeam_session_stop(s.session, NULL, 0, NULL, &err));
+    sidbeam_constraint_release(constraint);
+    sidbeam_index_release(version);
+    CHECK_INT(live_allocations_now(), live + 2); /* base and overlay */
+    CHECK_INT(live_allocations(), live);
+    CHECK_I64(beams.states, expected.states, SLOTS * BEAMS);
+    stop_serving(&s);
+  }
+  set_order(0);
+}
+
+static void a_version_that_is_unloaded_and_uploaded_again_serves_on(void) {
   served s = serve();
   CHECK_INT(publish_pair(s.catalog, "011", 40), 2);
   check_version(&s, 2);
@@ -246,6 +276,24 @@ static void a_base_that_is_unloaded_stays_for_the_versions_in_use(void) {
   check_version(&s, 2);
   sidbeam_index_release(version);
   stop_serving(&s);
+}
+
+/* A base that was unloaded stays for the overlays beside it, until they are brought beside the next one. */
+static void an_overlay_is_beside_the_base_that_is_there(void) {
+  sidbeam_catalog* catalog = make_catalog(NULL);
+  CHECK_INT(publish_pair(catalog, "011", 40), 2);
+  sidbeam_index *first = version_of(catalog, 1), *second = version_of(catalog, 2);
+  CHECK_OK(sidbeam_index_upload(second, NULL, &err));
+  CHECK_INT(live_allocations(), 2);
+  sidbeam_index_unload(first, 0);
+  CHECK_INT(uploaded(first).bytes, 0);
+  CHECK_INT(live_allocations(), 2);
+  CHECK_OK(sidbeam_index_upload(second, NULL, &err));
+  CHECK_INT(live_allocations(), 2);
+  sidbeam_index_release(first);
+  sidbeam_index_release(second);
+  sidbeam_catalog_close(catalog);
+  check_nothing_is_left();
 }
 
 enum { ALLOCATIONS, LAUNCHES, WAITS, FAULTS };
@@ -294,7 +342,9 @@ int main(void) {
       TEST(an_upload_of_a_version_costs_what_was_added_whatever_the_base),
       TEST(versions_that_only_removals_tell_apart_share_an_overlay),
       TEST(an_old_versions_memory_goes_after_the_work_that_reads_it),
-      TEST(a_base_that_is_unloaded_stays_for_the_versions_in_use),
+      TEST(a_later_base_goes_with_its_versions_after_the_work),
+      TEST(a_version_that_is_unloaded_and_uploaded_again_serves_on),
+      TEST(an_overlay_is_beside_the_base_that_is_there),
       TEST(a_start_with_a_version_that_fails_leaves_slots_as_they_were),
   };
   return RUN_TESTS(tests);
