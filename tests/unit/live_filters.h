@@ -44,7 +44,7 @@ inline void expect_same_filter(const sidbeam_filter& found, const sidbeam_filter
   if (index.overlay == nullptr) return;
   expect_same_trie(*view.delta, *other.delta, *index.overlay->delta);
   for (int32_t l = 0; l < index.levels; ++l)
-    expect_same_level(view.merged[l], other.merged[l], index.overlay->level[l].rows);
+    expect_same_level(view.merged->level[l], other.merged->level[l], index.overlay->level[l].rows);
 }
 
 // A filter of terms and one of rows.

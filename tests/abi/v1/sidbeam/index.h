@@ -261,6 +261,9 @@ typedef struct sidbeam_upload_info {
 /* Copies an index to a device; config NULL means all defaults. Returns when the copy is complete, so that work on any
  * stream may use it. If all of it is there already, nothing happens. A kind that is missing is brought by a second
  * copy, so name all kinds at once. Creating a session or a constraint set uploads what it needs and does not find.
+ * Of a version of a live catalogue its base is copied, once for all versions of a generation, and beside it what has
+ * been added since and, where something has gone, a bit for each row, SID and edge. Where the base is there, a start
+ * brings these two itself.
  * Errors: INVALID_ARGUMENT, MISSING_SECTION (a kind that the index lacks), NO_DEVICE, OUT_OF_MEMORY, CORRUPT (verify),
  * DEVICE_ERROR; then nothing has changed. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_upload(

@@ -40,7 +40,9 @@
  *     scalars and the addresses. What slots hold is read on the device, so that one graph serves slots at any level,
  *     width, temperature, prefix, index and rules, before and after starts and stops, which are not captured.
  *   - The bits of a filter are uploaded once, by the creation of a session or set whose constraint has it, or the first
- *     start that does, which then waits for the copy. They go with the filter, after the work that reads them. Lists of
+ *     start that does, which then waits for the copy. They go with the filter, after the work that reads them. So is
+ *     what a version of a live catalogue has beside its base (sidbeam_index_upload() of the version: ahead), with which
+ *     a graph goes on as with any index; after a compaction the new base is uploaded first. Lists of
  *     constraints are copied by each start (session_config.max_listed), from pinned memory: it waits only for the copy
  *     of the start of a slot S starts before.
  *   - Nobody can see launches of a graph. get_stats, get_counters and destroy wait for those that a later call of the
@@ -114,7 +116,7 @@ typedef struct sidbeam_session_config {
    * the top-k of every start is 1 .. top_k. STOCHASTIC: with TRIE or SORTED. */
   int32_t mode;
   /* On CUDA: the most item rows that a constraint of a slot may list, those it excludes or, with an allow list, those
-   * it leaves; 1 .. 2^24, or 0: 4096. Each of them takes 24 * (L + 2) bytes per slot there and half
+   * it leaves; 1 .. 2^24, or 0: 4096. Each of them takes 48 * (L + 1) bytes per slot there and half
    * as much pinned memory: at creation where this is given or `constraint` has rules, otherwise by the first start
    * under rules; stats.memory_bytes tells. On the CPU, which reads lists in place, it is checked and otherwise ignored.
    */
