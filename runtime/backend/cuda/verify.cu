@@ -111,11 +111,11 @@ __device__ void check_tail(const IndexView& index, Damage& damage) {
   const LevelView& level = index.level[index.csr_levels];
   for_each(index.sids, [&](uint64_t i) {
     const uint64_t after = first_where(0, level.nodes, [&](uint64_t n) { return level.ordinals[n] > i; });
-    if (!damage.need(after > 0)) return;
-    const uint64_t node = after - 1, begin = level.ordinals[node];
+    const uint64_t node = after > 0 ? after - 1 : 0, begin = level.ordinals[node];
     const bool ends = is_end_node(index, index.csr_levels, node);
     const bool above = begin == i ? ends : ended_above_tail(index, i);
-    // A node's own SIDs come first, then those that ended above the next.
+    // A node's own SIDs come first, then those that ended above the next; before all nodes are such SIDs alone.
+    if (!damage.need(after > 0 || above)) return;
     damage.need(begin == i || above || (!ends && !ended_above_tail(index, i - 1)));
     if (!above) check_run(damage, index, node, i - begin + 1);
     read_tail(index.tail, [&](const auto& entries) {
