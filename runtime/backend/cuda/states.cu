@@ -6,7 +6,7 @@ namespace {
 
 constexpr int kThreads = kRowThreads;
 // Blocks of a multiprocessor that a kernel leaves room for: left to itself, the compiler would use local memory.
-constexpr int kBlocks = 5;
+[[maybe_unused]] constexpr int kBlocks = 5;
 
 __device__ int64_t state_of_prefix(const IndexView& index, const int32_t* codes, int32_t length) {
   State state;
