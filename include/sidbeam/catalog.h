@@ -131,7 +131,7 @@ typedef struct sidbeam_version_info {
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_catalog_create(sidbeam_index* base, const char* folder,
     const sidbeam_catalog_config* config, sidbeam_catalog** out, sidbeam_error* err);
 /* Opens a folder to write it. Errors: BAD_STATE (another writer, named: process, host and since when), IO_ERROR,
- * CORRUPT (which file, and what of it), UNSUPPORTED (a newer format), INVALID_ARGUMENT, OUT_OF_MEMORY. */
+ * CORRUPT (which file, and what of it), UNSUPPORTED (another format), INVALID_ARGUMENT, OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_catalog_open(sidbeam_runtime* runtime, const char* folder,
     const sidbeam_catalog_config* config, sidbeam_catalog** out, sidbeam_error* err);
 /* Opens a folder to read it, whoever writes it; nothing in it is changed, not even a lock. `sync` and `accept_loss` of
@@ -163,7 +163,7 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_catalog_discard(sidbeam_cat
 /* Makes the changes visible as a new version, and *version (may be NULL) its number; without changes it is the newest
  * version and nothing happens. On an error nothing has been published, and the changes wait for the next publish.
  * Errors: IO_ERROR (the log; once what it holds is uncertain no publish succeeds until the catalogue is opened again),
- * BAD_STATE, OUT_OF_MEMORY. */
+ * UNSUPPORTED (more than 2 GiB for one record of the log), BAD_STATE, OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_catalog_publish(
     sidbeam_catalog* catalog, int64_t* version, sidbeam_error* err);
 /* Publishes the content of a version that is kept as a new version, *made (may be NULL), and drops the changes since

@@ -5,7 +5,11 @@
 #include <atomic>
 #include <cstdlib>
 #include <new>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "index/build/attributes.h"
 #include "index/read/open.h"
 #include "index_catalogues.h"
 
@@ -123,6 +127,60 @@ TEST(IndexMemory, CopyTakesTheCallersMemory) {
   EXPECT_FAILS(SIDBEAM_OUT_OF_MEMORY, "out of memory",
                open_index_memory(index.bytes.data(), index.bytes.size(), nullptr, SIDBEAM_RESIDENCY_COPY,
                                  SIDBEAM_VERIFY_FULL, 1, memory.allocator()));
+}
+
+// A list of strings of which one has no memory leaves nothing: given again, it has all of them.
+TEST(IndexMemory, AListThatFailedHalfWayComesWhole) {
+  const std::string large(1 << 21, 'x');  // needs room of its own
+  const std::string_view strings[] = {"a", "b", large};
+  const int64_t lists[] = {0, 3};
+  AttributeValues values;
+  values.count = 1;
+  values.strings = strings;
+  values.string_count = 3;
+  values.lists = lists;
+  int64_t failed = 0;
+  for (int64_t fail_at = 1;; ++fail_at) {
+    FailingAllocator memory;
+    memory.fail_at = fail_at;
+    AttributeColumn column("tags", AttributeType::kStringList, memory.allocator());
+    try {
+      column.set(values, 0);
+      break;
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.status, SIDBEAM_OUT_OF_MEMORY);
+      ++failed;
+    }
+    column.set(values, 0);
+    ASSERT_EQ(column.list_size(0), 3) << "after allocation " << fail_at;
+    for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(column.strings[column.list_string(0, i)], strings[i]);
+  }
+  EXPECT_GT(failed, 3);
+}
+
+// Lists of rows that are dropped again take no room in the end.
+TEST(IndexMemory, DroppedListsGiveTheirRoomBack) {
+  std::vector<std::string_view> strings(1000, "same");
+  std::vector<int64_t> lists;
+  for (int64_t i = 0; i <= 1000; ++i) lists.push_back(i);
+  AttributeValues values;
+  values.count = 1000;
+  values.strings = strings.data();
+  values.string_count = 1000;
+  values.lists = lists.data();
+  AttributeColumn column("tags", AttributeType::kStringList, default_allocator());
+  column.set(values, 0);
+  const int64_t bytes = [&] {
+    column.set(values, 1000);
+    column.rewind(1000);
+    return column.bytes();
+  }();
+  for (int i = 0; i < 20; ++i) {
+    column.set(values, 1000);
+    column.rewind(1000);
+  }
+  EXPECT_EQ(column.bytes(), bytes);
+  EXPECT_EQ(column.strings[column.list_string(999, 0)], "same");
 }
 
 }  // namespace

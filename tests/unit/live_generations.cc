@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "index/live/publication.h"
+#include "index_attribute_columns.h"
 #include "live/catalog.h"
 #include "live_pairs.h"
 #include "live_search.h"
@@ -68,6 +69,33 @@ TEST(LiveGenerations, RecordsNameRowsThatRise) {
   EXPECT_EQ(generation.store.live_count(), 9U);
   apply({3, 8});
   EXPECT_EQ(generation.store.live_count(), 7U);
+}
+
+// What a pair takes from the one that it replaces is in the log too, and counts with what is given.
+TEST(LiveGenerations, TextThatIsTakenCounts) {
+  const Runtime runtime;
+  TestCatalogue all;
+  all.codes = {9};
+  all.with_priorities = all.keep_priorities = true;
+  all.pairs.push_back({{1}, 1, "", 0});
+  const std::vector<TestColumn> columns = {{"text", SIDBEAM_ATTRIBUTE_STRING, {Value(std::string(5000, 'x'))}}};
+  auto index = std::make_unique<sidbeam_index>();
+  index->runtime = Ref<sidbeam_runtime>::share(runtime.handle);
+  index->index = build(all, columns);
+  const auto base = Ref<sidbeam_index>::adopt(index.release());
+  Generation generation(1, share(base));
+  const int32_t code = 1;
+  const int64_t id = 1, priority = 7;
+  Catalogue::Pairs pairs;
+  pairs.codes = &code;
+  pairs.ids = &id;
+  pairs.priorities = &priority;
+  pairs.count = 1;
+  ASSERT_TRUE(generation.store.add(pairs, {}));
+  EXPECT_GT(generation.store.unsealed_bytes(), 5000);
+  EXPECT_GT(std::ssize(write_publication({2, 0}, generation.store)), 5000);
+  generation.store.discard();
+  EXPECT_EQ(generation.store.unsealed_bytes(), 0);
 }
 
 // Versions of two generations to which nothing was added differ in their live bits alone, which are of different bases.

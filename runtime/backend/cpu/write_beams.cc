@@ -37,8 +37,8 @@ NodeRow base_row(const SlotStep& slot, int64_t state) {
   return base != kNoNode ? node_row(slot.index->level[slot.level], base) : NodeRow{};
 }
 
-// Fills in the states of beams whose parents were at nodes of the delta as far as they stay there. The others lead to
-// nodes of the base, so that its rows take the place of the merged ones.
+// Fills in the states of beams that stay in the delta, of parents there. Their other children are the base's:
+// follow_rows() searches for these in the base's row of the same prefix, which takes the place of the merged one.
 void follow_delta_beams(const SlotStep& slot, Found& found, const Winners& winners) {
   for (int32_t p = 0; p < *slot.live; ++p)
     if (is_in_delta(slot, slot.states[p])) found.rows[p] = base_row(slot, slot.states[p]);

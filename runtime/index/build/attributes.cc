@@ -157,9 +157,10 @@ void AttributeColumn::add_list(const AttributeValues& values, int64_t i, Buffer<
   list_codes_.reserve(list_code_count_ + span.end - span.begin);
   list_begins_.reserve(lists_ + 2);
   list_begins_[lists_] = list_code_count_;
+  ++list_marks_;
   for (int64_t v = span.begin; v < span.end; ++v) {
     const uint32_t number = number_of(values, v, numbers);
-    if (strings.is_first_in(number, lists_ + 1)) list_codes_[list_code_count_++] = number;
+    if (strings.is_first_in(number, list_marks_)) list_codes_[list_code_count_++] = number;
   }
   list_begins_[++lists_] = list_code_count_;
 }
@@ -176,6 +177,16 @@ void AttributeColumn::set_strings(const AttributeValues& values, int64_t begin) 
       wide_[begin + i] = lists_ - 1;
     }
   }
+}
+
+// The room of lists goes back too: their numbers rise with the rows.
+void AttributeColumn::rewind(int64_t rows) {
+  if (filled_ <= rows) return;
+  filled_ = rows;
+  if (type != AttributeType::kStringList) return;
+  while (rows > 0 && valid_[rows - 1] == 0) --rows;
+  lists_ = rows > 0 ? wide_[rows - 1] + 1 : 0;
+  list_code_count_ = lists_ > 0 ? list_begins_[lists_] : 0;
 }
 
 bool AttributeColumn::merge(int64_t row, int64_t other) {

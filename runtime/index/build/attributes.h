@@ -42,7 +42,7 @@ class AttributeColumn {
   // Sets rows [begin, begin + values.count), which had none so far. Throws and sets nothing where a value is refused.
   void set(const AttributeValues& values, int64_t begin);
   // Makes all rows from `rows` on null again.
-  void rewind(int64_t rows) { filled_ = filled_ < rows ? filled_ : rows; }
+  void rewind(int64_t rows);
   // Room for merge() in every row.
   void complete(int64_t rows);
   // Gives `row` what the other has if it is null itself. Returns whether they agree: both have it now, or one is null.
@@ -86,6 +86,7 @@ class AttributeColumn {
   ChunkedArray<int64_t> list_begins_;  // [lists + 1] in list_codes
   ChunkedArray<uint32_t> list_codes_;
   int64_t lists_ = 0, list_code_count_ = 0;
+  int64_t list_marks_ = 0;  // lists that were begun, of which one may have failed half-way
 };
 
 class AttributeColumns {

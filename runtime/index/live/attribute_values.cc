@@ -102,6 +102,12 @@ void CopiedValues::set(AttributeColumn& column, int64_t first) const {
   column.set(values, first);
 }
 
+int64_t CopiedValues::text_bytes() const {
+  int64_t bytes = 0;
+  for (const std::string_view string : strings_) bytes += std::ssize(string) + int64_t{8};
+  return bytes;
+}
+
 sidbeam_attribute_column CopiedValues::arrays() {
   sidbeam_attribute_column out = SIDBEAM_ATTRIBUTE_COLUMN_INIT;
   out.name = column_.name.c_str();

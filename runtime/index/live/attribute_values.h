@@ -25,6 +25,8 @@ class CopiedValues {
   void add(uint64_t row);
   // Gives them to the pairs from `first` on.
   void set(AttributeColumn& column, int64_t first) const;
+  // Of strings and lists, as a log has them at most.
+  int64_t text_bytes() const;
   // As a caller gives them, in arrays of this object, which must stay.
   sidbeam_attribute_column arrays();
 

@@ -10,7 +10,6 @@
 #include "index/live/base_children.h"
 #include "index/read/find.h"
 #include "index/read/items.h"
-#include "index/read/lookup.h"
 #include "index/rules/bits.h"
 #include "index/rules/row_bits.h"
 #include "support/error.h"
@@ -104,6 +103,7 @@ void PairStore::go_back(const Point& to) noexcept {
   by_pair_.cut(to.pairs.rows);
   by_id_.cut(to.pairs.rows);
   pairs_.rewind(to.pairs);
+  taken_text_ = to.taken_text;
 }
 
 // Many by their bits: an order by comparison takes ten times as long.
@@ -120,6 +120,7 @@ void PairStore::sort_toggled() {
 std::vector<uint64_t> PairStore::seal() noexcept {
   keep_odd(toggled_);
   sealed_ = pairs_.mark();
+  taken_text_ = 0;
   return std::exchange(toggled_, {});
 }
 
@@ -304,6 +305,7 @@ void PairStore::take_values(int64_t first, const std::vector<uint64_t>& sources)
     CopiedValues values(column, &base_.index.attributes[k], items);
     for (const uint64_t row : sources) is_row(row) ? values.add(row) : values.add_null();
     values.set(column, first);
+    taken_text_ += values.text_bytes();
   }
 }
 
@@ -403,7 +405,7 @@ int64_t PairStore::remove_all(std::span<const ItemId> ids) {
 int64_t PairStore::unsealed_bytes() const {
   int64_t each = pairs_.layout.levels * int64_t{4} + 4 + 8 + 8;  // codes, length, id, priority
   for (const AttributeColumn& column : pairs_.attributes.all()) each += column.filled() > 0 ? 1 + 8 + 8 : 0;
-  return (pairs_.rows - sealed_.rows) * each + std::ssize(toggled_) * int64_t{8};
+  return (pairs_.rows - sealed_.rows) * each + std::ssize(toggled_) * int64_t{8} + taken_text_;
 }
 
 int64_t PairStore::bytes() const {

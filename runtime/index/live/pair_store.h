@@ -53,18 +53,18 @@ class PairStore {
   struct Point {
     Catalogue::Mark pairs;
     size_t toggled;
+    int64_t taken_text;
   };
-  Point point() const { return {pairs_.mark(), toggled_.size()}; }
+  Point point() const { return {pairs_.mark(), toggled_.size(), taken_text_}; }
   void go_back(const Point& to) noexcept;
 
-  // Whether anything was changed since the last seal(); what has been turned back counts too.
-  bool changed() const { return !toggled_.empty() || pairs_.rows != sealed_.rows; }
-  // Sorts the rows that came or went since then, so that seal() need not: of many it takes a moment, and memory.
+  // Sorts the rows that came or went since the last seal(), so that the next need not: of many it takes a moment, and
+  // memory. Points from before are void.
   void sort_toggled();
   // Makes what was changed part of a version: returns the rows that came or went, rising.
   std::vector<uint64_t> seal() noexcept;
   // Takes back what was changed since the last seal().
-  void discard() noexcept { go_back({sealed_, 0}); }
+  void discard() noexcept { go_back({sealed_, 0, 0}); }
   // The same, and lets these rows come or go as part of a version.
   void discard_and_toggle(std::span<const uint64_t> rows) noexcept;
   // Rows that came or went since the last seal(), in any order; one that comes twice did not.
@@ -78,7 +78,7 @@ class PairStore {
   int64_t sealed() const { return sealed_.rows; }  // of them, those of the last seal()
   int64_t bytes() const;
   const Catalogue& pairs() const { return pairs_; }
-  // What the pairs since the last seal() take of a log, but for their text.
+  // What the pairs since the last seal() take of a log, but for the text that they were given.
   int64_t unsealed_bytes() const;
   // The item of a row, and all rows of an item.
   ItemId id_of_row(uint64_t row) const;
@@ -126,6 +126,7 @@ class PairStore {
   std::vector<uint64_t> live_;
   uint64_t live_count_ = 0;
   std::vector<uint64_t> toggled_;  // rows whose bit was turned since the last seal(), each time
+  int64_t taken_text_ = 0;         // bytes of strings that new pairs took from those that they replaced, since then
   Catalogue::Mark sealed_;
   uint64_t seed_;  // secret, so that nobody can choose ids that crowd
   // Of the first pairs of the store; filled up when they are needed.

@@ -31,7 +31,7 @@ class AdditionWriter {
   Offset<Vector<T>> array(int64_t count, T** out) const {
     const uint64_t bytes = static_cast<uint64_t>(count) * sizeof(T);
     if (builder_.GetSize() + bytes > static_cast<uint64_t>(kMostPublicationBytes))
-      fail(SIDBEAM_INVALID_ARGUMENT,
+      fail(SIDBEAM_UNSUPPORTED,
            "what is to be published takes more than 2 GiB of the log: discard it, and publish more often");
     const auto at = builder_.CreateUninitializedVector(static_cast<size_t>(count), out);
     std::fill_n(*out, count, T{});
@@ -283,6 +283,7 @@ std::span<const uint64_t> rising_rows(const Vector<uint64_t>* toggled, uint64_t 
 PublicationInfo apply_publication(std::span<const uint8_t> payload, const IndexView& base, PairStore& store) {
   const auto& from = root_of<format::Publication>(payload, format::PublicationIdentifier());
   if (from.added() != nullptr && from.back_to() != 0) corrupt("it goes back and adds");
+  if (from.nanoseconds() < 0) corrupt("a time before 1970");
   if (from.added() != nullptr) apply_addition(*from.added(), base, store);
   store.toggle(rising_rows(from.toggled(), store.rows()));
   return {from.version(), from.nanoseconds(), from.back_to()};
