@@ -3,11 +3,35 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"sort"
+	"io"
+	"net/http"
+	"regexp"
 	"strings"
+	"unicode/utf8"
 )
+
+// wholeCharacters matches JSON whose escapes have no half of a surrogate pair, of which json would make U+FFFD.
+var wholeCharacters = regexp.MustCompile(
+	`(?s)^(?:[^\\]|\\(?:[^u]|u(?:[^dD]|[dD](?:[^89a-fA-F]|[89abAB]..\\u[dD][c-fC-F]))))*$`)
+
+// readBody gives the bytes of a request's body.
+func readBody(out http.ResponseWriter, in *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(out, in.Body, maxBody))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		err = refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is longer than %d bytes", maxBody)}
+	case err == nil && !utf8.Valid(body):
+		err = badRequest("the body is not UTF-8")
+	case err == nil && bytes.Contains(body, []byte(`\u`)) && !wholeCharacters.Match(body):
+		err = badRequest("the body has half of a surrogate pair")
+	}
+	return body, err
+}
 
 func isNull(raw json.RawMessage) bool { return raw == nil || string(raw) == "null" }
 
@@ -28,7 +52,7 @@ func decode[T any](raw json.RawMessage, path, expected string) (value T, err err
 }
 
 // members reads an object whose members are some of those that are known; path is "" of the body itself. A member that
-// is misspelt would be none.
+// is misspelt would be none, and of one that is given twice the first would be dropped.
 func members(raw []byte, path string, known ...string) (map[string]json.RawMessage, error) {
 	var object map[string]json.RawMessage
 	err := json.Unmarshal(raw, &object)
@@ -38,18 +62,30 @@ func members(raw []byte, path string, known ...string) (map[string]json.RawMessa
 	if err != nil || object == nil {
 		return nil, mistake(raw, path, "an object")
 	}
-	names := []string{}
-	for name := range object {
-		names = append(names, name)
-	}
-	sort.Strings(names) // so that the same mistake comes first each time
-	for _, name := range names {
+	names := namesOf(raw)
+	for i, name := range names {
+		shown := strings.TrimPrefix(fmt.Sprintf("%s.%.40s", path, name), ".")
 		if !contains(known, name) {
-			return nil, badRequest(fmt.Sprintf("there is no member %s, expected some of [%s]",
-				strings.TrimPrefix(path+"."+name, "."), strings.Join(known, ", ")))
+			return nil, badRequest(fmt.Sprintf("there is no member %s, expected some of [%s]", shown,
+				strings.Join(known, ", ")))
+		}
+		if contains(names[:i], name) {
+			return nil, badRequest(fmt.Sprintf("%s is given twice", shown))
 		}
 	}
 	return object, nil
+}
+
+// namesOf gives the names of an object, which can be read, in their order: a map has the last of those that are equal.
+func namesOf(object []byte) (names []string) {
+	members := json.NewDecoder(bytes.NewReader(object))
+	_, _ = members.Token() // its brace
+	for members.More() {
+		name, _ := members.Token()
+		names = append(names, name.(string))
+		_ = members.Decode(new(json.RawMessage))
+	}
+	return names
 }
 
 func contains(all []string, one string) bool {

@@ -152,6 +152,8 @@ func TestAttributesOfAddedItems(t *testing.T) {
 	where("rating<=2", `"" "a/b"`)
 	do(t, server.URL, "DELETE", "/items/a%2Fb", "", `{"removed":"a/b"}`)
 	do(t, server.URL, "DELETE", "/items/", "", `{"removed":""}`)
+	do(t, server.URL, "POST", "/items", `{"items": [{"id": "\ud83d\uDE00\\ud800", "sid": [3]}]}`, `{"added":1}`)
+	do(t, server.URL, "DELETE", "/items/%F0%9F%98%80%5Cud800", "", `{"removed":"😀\\ud800"}`)
 	refused(t, server.URL, "DELETE", "/items/..//%22%C3%A9", "", 404, `there is no item "..//\"é"`)
 	do(t, server.URL, "POST", "/publish", "", `{"version":4}`)
 	where("true", `"hat"`)
@@ -204,6 +206,15 @@ func TestRefusedChanges(t *testing.T) {
 		{priced(`"tags": "x"`), `items[0].attributes.tags is "x", expected an array of strings`},
 		{priced(`"tags": ["x", null]`), "items[0].attributes.tags[1] is null, expected a string"},
 		{`{"items": [{"id": "` + "\xff" + `"}]}`, "the body is not UTF-8"},
+		{`{"items": [], "items": []}`, "items is given twice"},
+		{`{"items": [{"id": "a", "sid": [1], "i\u0064": "b"}]}`, "items[0].id is given twice"},
+		{priced(`"price": 1, "price": 2`), "items[0].attributes.price is given twice"},
+		{priced(`"` + strings.Repeat("é", 41) + `": 1`),
+			"there is no member items[0].attributes." + strings.Repeat("é", 40) + ", expected"},
+		{item(`"id": "\ud800", "sid": [1]`), "the body has half of a surrogate pair"},
+		{item(`"id": "\uDC00", "sid": [1]`), "the body has half of a surrogate pair"},
+		{item(`"id": "\\\ud83d\n\ude00", "sid": [1]`), "the body has half of a surrogate pair"},
+		{item(`"id": "\ud83d\ud83d\ude00", "sid": [1]`), "the body has half of a surrogate pair"},
 	} {
 		refused(t, server.URL, "POST", "/items", one[0], 400, one[1])
 	}
@@ -218,6 +229,8 @@ func TestRefusedChanges(t *testing.T) {
 	} {
 		refused(t, server.URL, "POST", "/rollback", one[0], 400, one[1])
 	}
+	refused(t, server.URL, "DELETE", "/items/a%FF", "", 400, `the item is "a\xff", expected UTF-8`)
+	refused(t, server.URL, "DELETE", "/items/%EF%BF%BD", "", 404, "there is no item \"\uFFFD\"")
 	refused(t, server.URL, "POST", "/items", strings.Repeat(" ", maxBody+1), 413, "longer than 1048576 bytes")
 	refused(t, server.URL, "GET", "/items", "", 405, "/items is for POST")
 	refused(t, server.URL, "POST", "/items/hat", "", 405, "/items/hat is for DELETE")
@@ -228,14 +241,15 @@ func TestRefusedChanges(t *testing.T) {
 // Ids are those of the catalogue: integers here.
 func TestIdsOfRemovedItems(t *testing.T) {
 	_, server := serve(t, liveOptions(t))
-	for _, id := range []string{"hat", "1.0", "", "%201000", "1000/", "18446744073709551616"} {
+	for _, id := range []string{"hat", "1.0", "", "%201000", "1000/", "18446744073709551616",
+		"+1000", "001000", "-01000", "-", "1_000"} {
 		refused(t, server.URL, "DELETE", "/items/"+id, "", 400, "expected an integer, as the ids of this index are")
 	}
 	refused(t, server.URL, "POST", "/items", `{"items": [{"id": "1000", "sid": [1, 2, 3]}]}`, 400,
 		`items[0].id is "1000", expected an integer, as the ids of this index are`)
 	refused(t, server.URL, "POST", "/items", `{"items": [{"id": 5, "sid": [1, 2]}]}`, 400,
 		"items[0].sid has 2 codes, expected 3")
-	do(t, server.URL, "DELETE", "/items/001000", "", `{"removed":1000}`)
+	do(t, server.URL, "DELETE", "/items/1000", "", `{"removed":1000}`)
 }
 
 func TestMetricsOfALiveCatalogue(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -64,15 +64,7 @@ func (s *service) changeBody(out http.ResponseWriter, in *http.Request) ([]byte,
 		return nil, refusal{http.StatusConflict, fmt.Sprintf("%s is followed: expected changes by the process that writes it",
 			s.generations.options.index)}
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(out, in.Body, maxBody))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		return nil, refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is longer than %d bytes", maxBody)}
-	}
-	if err == nil && !utf8.Valid(body) {
-		err = badRequest("the body is not UTF-8")
-	}
-	return body, err
+	return readBody(out, in)
 }
 
 func (s *service) isLive() error {
@@ -108,24 +100,25 @@ func (s *service) add(_ *http.Request, body []byte) (any, error) {
 
 func (s *service) remove(in *http.Request, _ []byte) (any, error) {
 	text, idType := strings.TrimPrefix(in.URL.Path, "/items/"), s.shape.info.IDType
-	raw := json.RawMessage(text)
-	if idType == sidbeam.IDString {
-		raw, _ = json.Marshal(text) // text can always be marshalled
+	if !utf8.ValidString(text) {
+		return nil, badRequest(fmt.Sprintf("the item is %.40q, expected UTF-8", text))
 	}
-	id, name, ok := readID(raw, idType)
-	if !ok {
-		return nil, badRequest(fmt.Sprintf("the item is %.40q, expected %s, as the ids of this index are", text,
-			expectedID(idType)))
-	}
-	items := sidbeam.ItemList{Names: []string{name}}
+	items, shown := sidbeam.ItemList{Names: []string{text}}, strconv.Quote(text)
+	removed := any(text)
 	if idType != sidbeam.IDString {
-		items, raw = sidbeam.ItemList{IDs: []int64{id}}, json.RawMessage(idText(id, idType))
+		id, _, ok := readID(json.RawMessage(text), idType)
+		if !ok {
+			return nil, badRequest(fmt.Sprintf("the item is %.40q, expected %s, as the ids of this index are", text,
+				expectedID(idType)))
+		}
+		items, shown = sidbeam.ItemList{IDs: []int64{id}}, idText(id, idType)
+		removed = json.RawMessage(shown)
 	}
 	unknown, err := s.generations.live.Remove(items)
 	if err == nil && unknown > 0 {
-		err = refusal{http.StatusNotFound, fmt.Sprintf("there is no item %s", raw)}
+		err = refusal{http.StatusNotFound, "there is no item " + shown}
 	}
-	return map[string]json.RawMessage{"removed": raw}, err
+	return map[string]any{"removed": removed}, err
 }
 
 func (s *service) publish(*http.Request, []byte) (any, error) {
@@ -147,7 +140,16 @@ func (s *service) rollBack(_ *http.Request, body []byte) (any, error) {
 }
 
 func (s *service) compact(in *http.Request, _ []byte) (any, error) {
-	version, err := s.generations.live.Compact(in.Context(), sidbeam.CompactConfig{})
+	ctx, cancel := context.WithCancel(in.Context())
+	defer cancel()
+	go func() { // it would take longer than anybody waits at the end
+		select {
+		case <-s.ending.Done():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	version, err := s.generations.live.Compact(ctx, sidbeam.CompactConfig{})
 	return s.serves(version, err)
 }
 

@@ -6,8 +6,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -278,6 +280,54 @@ func TestRunOfALiveCatalogue(t *testing.T) {
 	defer catalog.Close()
 	if info, err := catalog.Info(); err != nil || info.Version != 2 || info.UnsyncedBytes != 0 {
 		t.Errorf("expected version 2 on the disk, got %+v %v", info, err)
+	}
+}
+
+// The end of the service cancels a compaction.
+func TestTheEndCancelsACompaction(t *testing.T) {
+	s, server := serve(t, liveOptions(t))
+	s.end()
+	refused(t, server.URL, "POST", "/compact", "", 503, "cancelled")
+	do(t, server.URL, "POST", "/publish", "", `{"version":1}`)
+}
+
+// The service closes after the last request, and refuses those that are late.
+func TestCloseWaitsForRequests(t *testing.T) {
+	s, err := newService(liveOptions(t))
+	must(t, err)
+	body, sender := io.Pipe()
+	request := httptest.NewRequest("POST", "/items", body)
+	request.Header.Set("Authorization", "Bearer "+testToken)
+	answer, answered, closed := httptest.NewRecorder(), make(chan struct{}), make(chan struct{})
+	go func() {
+		s.handler().ServeHTTP(answer, request)
+		close(answered)
+	}()
+	_, err = sender.Write([]byte(`{"items": [`)) // returns once it is read
+	must(t, err)
+	go func() {
+		s.close()
+		close(closed)
+	}()
+	until(t, "the service waits for the request", func() bool {
+		free := s.running.TryRLock()
+		if free {
+			s.running.RUnlock()
+		}
+		return !free
+	})
+	_, err = sender.Write([]byte(`{"id": 7, "sid": [1, 2, 3]}]}`))
+	must(t, err)
+	must(t, sender.Close())
+	<-answered
+	<-closed
+	if answer.Code != http.StatusOK || strings.TrimSpace(answer.Body.String()) != `{"added":1}` {
+		t.Errorf("expected a request that runs to be answered, got %d %s", answer.Code, answer.Body)
+	}
+	late := httptest.NewRecorder()
+	s.handler().ServeHTTP(late, httptest.NewRequest("GET", "/metrics", nil))
+	if late.Code != http.StatusServiceUnavailable || !strings.Contains(late.Body.String(), "the service is closed") {
+		t.Errorf("expected a late request to be refused, got %d %s", late.Code, late.Body)
 	}
 }
 

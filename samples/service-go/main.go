@@ -121,6 +121,7 @@ func run(ctx context.Context, o options, address string, ready chan<- string) er
 		case <-ctx.Done():
 			patience, enough := context.WithTimeout(context.Background(), 10*time.Second)
 			defer enough()
+			s.end()
 			if err := server.Shutdown(patience); err != nil && !errors.Is(err, http.ErrServerClosed) {
 				_ = server.Close() // which ends the requests that still run
 				return err

@@ -104,7 +104,8 @@ func (m *metrics) write(out io.Writer, version string, items int64) {
 		}
 	}
 	fmt.Fprintf(out, "sidbeam_request_seconds_sum %g\nsidbeam_request_seconds_count %d\n", m.seconds, m.requests)
-	fmt.Fprintln(out, "# HELP sidbeam_index_info The index that is served; version is its fingerprint.")
+	fmt.Fprintln(out, "# HELP sidbeam_index_info The index that is served; version is its number, or of a file its "+
+		"fingerprint.")
 	fmt.Fprintf(out, "# TYPE sidbeam_index_info gauge\nsidbeam_index_info{version=\"%s\"} 1\n", version)
 	fmt.Fprintln(out, "# HELP sidbeam_index_items Items of the index that is served.")
 	fmt.Fprintf(out, "# TYPE sidbeam_index_items gauge\nsidbeam_index_items %d\n", items)

@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 
 	"sidbeam.io/sidbeam"
@@ -96,20 +97,24 @@ func (c *catalogue) list(what string, ids []json.RawMessage, most int) (*sidbeam
 	return items, nil
 }
 
+// integer is one as JSON has it: ParseInt takes +5 and 007 too.
+var integer = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
+
 // readID reads an id of the index's type: a name, or an integer, unsigned ones as the same bits.
 func readID(raw json.RawMessage, idType sidbeam.IDType) (id int64, name string, ok bool) {
 	var err error
-	switch idType {
-	case sidbeam.IDString:
+	if idType == sidbeam.IDString {
 		name, err = decode[string](raw, "", "")
-	case sidbeam.IDUint64:
+		return 0, name, err == nil
+	}
+	if idType == sidbeam.IDUint64 {
 		var unsigned uint64
 		unsigned, err = strconv.ParseUint(string(raw), 10, 64)
 		id = int64(unsigned)
-	default:
+	} else {
 		id, err = strconv.ParseInt(string(raw), 10, 64)
 	}
-	return id, name, err == nil
+	return id, "", err == nil && integer.Match(raw)
 }
 
 func expectedID(idType sidbeam.IDType) string {

@@ -12,6 +12,7 @@ import (
 	"log"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"sidbeam.io/sidbeam"
@@ -26,7 +27,11 @@ type service struct {
 	metrics     metrics
 	token       string // what changes and reloads must bear; "": there are none
 	shape       *shape // of a live catalogue's items
-	unfollow    func() // ends following it
+	ending      context.Context
+	end         func()       // begins the end: of following, and of compactions that run
+	unfollow    func()       // returns when nothing follows any more
+	running     sync.RWMutex // held by every request
+	closed      bool
 }
 
 func newService(o options) (*service, error) {
@@ -39,6 +44,7 @@ func newService(o options) (*service, error) {
 		return nil, err
 	}
 	s := &service{generations: generations, token: token, unfollow: func() {}}
+	s.ending, s.end = context.WithCancel(context.Background())
 	if s.recommender, err = newRecommender(o, generations.current.catalogue); err == nil && generations.live != nil {
 		s.shape, err = newShape(generations.current.catalogue.index)
 	}
@@ -47,23 +53,23 @@ func newService(o options) (*service, error) {
 		return nil, err
 	}
 	if o.follow {
-		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan struct{})
 		go func() {
-			s.follow(ctx)
+			s.follow(s.ending)
 			close(ended)
 		}()
-		s.unfollow = func() {
-			cancel()
-			<-ended
-		}
+		s.unfollow = func() { <-ended }
 	}
 	return s, nil
 }
 
-// close ends what serves, after the last request.
+// close ends what serves, after the last request; later ones are refused.
 func (s *service) close() {
+	s.end()
 	s.unfollow()
+	s.running.Lock()
+	s.closed = true
+	s.running.Unlock()
 	if s.recommender != nil {
 		s.recommender.close()
 	}
@@ -78,6 +84,12 @@ func (s *service) handler() http.Handler {
 	s.changes(routes)
 	remove := s.change(http.MethodDelete, s.remove)
 	return http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) {
+		s.running.RLock()
+		defer s.running.RUnlock()
+		if s.closed {
+			refuse(out, http.StatusServiceUnavailable, errors.New("the service is closed"))
+			return
+		}
 		if strings.HasPrefix(in.URL.Path, "/items/") { // names are any text, and a mux would clean the path
 			remove(out, in)
 			return
@@ -169,18 +181,15 @@ func statusOf(err error) int {
 
 // read gives the question, and a status if it is refused.
 func (s *service) read(out http.ResponseWriter, in *http.Request) (*question, int, error) {
-	asked := &question{}
-	body := json.NewDecoder(http.MaxBytesReader(out, in.Body, maxBody))
-	body.DisallowUnknownFields()
-	err := body.Decode(asked)
-	if err == nil && body.Decode(&struct{}{}) != io.EOF {
-		err = errors.New("more follows the object")
-	}
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the body is longer than %d bytes", maxBody)
+	body, err := readBody(out, in)
+	if err == nil {
+		_, err = members(body, "", "histories", "k", "exclude", "allow", "where", "filter")
 	}
 	if err != nil {
+		return nil, statusOf(err), err
+	}
+	asked := &question{}
+	if err := json.Unmarshal(body, asked); err != nil {
 		return nil, http.StatusBadRequest,
 			fmt.Errorf("the body is not what is expected, {\"histories\": [[id, ...], ...], \"k\": 10}: %w", err)
 	}

@@ -194,10 +194,13 @@ func TestRefusals(t *testing.T) {
 		status     int
 		text       string
 	}{
-		{"/recommend", `{"histories": [[1]], "k": `, 400, "the body is not what is expected"},
-		{"/recommend", ``, 400, "the body is not what is expected"},
-		{"/recommend", `{"histories": [[1]]} x`, 400, "more follows the object"},
-		{"/recommend", `{"history": [1]}`, 400, `unknown field \"history\"`},
+		{"/recommend", `{"histories": [[1]], "k": `, 400, "the body is no JSON object with [histories, k, "},
+		{"/recommend", ``, 400, "the body is no JSON object with [histories, k, "},
+		{"/recommend", `{"histories": [[1]]} x`, 400, "the body is no JSON object with [histories, k, "},
+		{"/recommend", `{"history": [1]}`, 400, "there is no member history, expected some of [histories, k, "},
+		{"/recommend", `{"histories": [[1]], "k": 2, "k": 3}`, 400, "k is given twice"},
+		{"/recommend", `{"histories": [["\ud800"]]}`, 400, "the body has half of a surrogate pair"},
+		{"/recommend", `{"histories": [["` + "\xff" + `"]]}`, 400, "the body is not UTF-8"},
 		{"/recommend", `{"histories": [1]}`, 400, "the body is not what is expected"},
 		{"/recommend", `{"histories": [[1]], "k": 1.5}`, 400, "the body is not what is expected"},
 		{"/recommend", `{"histories": [[1]], "k": 0}`, 400, "k is 0, expected 1 .. 8"},
@@ -216,8 +219,8 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s %.40s: expected %d %s, got %d %s", bad.path, bad.body, bad.status, bad.text, status, text)
 		}
 	}
-	if got := scrape(t, server.URL); got["sidbeam_request_errors_total"] != 13 || got["sidbeam_requests_total"] != 13 {
-		t.Errorf("expected 13 requests that failed, got %v", got)
+	if got := scrape(t, server.URL); got["sidbeam_request_errors_total"] != 16 || got["sidbeam_requests_total"] != 16 {
+		t.Errorf("expected 16 requests that failed, got %v", got)
 	}
 	status, text, err := ask(server.URL+"/recommend", `{"histories": [[1000, "1001", 77]]}`)
 	if err != nil || status != 200 || strings.Count(text, `"id"`) < 8 {
