@@ -55,9 +55,9 @@ final class Changes {
 
   String remove(String item) throws Refusal {
     IdType type = shape.info().idType();
-    Object id = Ids.read(type == IdType.STRING ? item : integer(item), type);
+    Object id = Ids.read(type == IdType.STRING ? item : integer(item, type), type);
     if (id == null) {
-      throw new Refusal(400, "the item is " + Json.quote(item.length() > 40 ? item.substring(0, 40) : item)
+      throw new Refusal(400, "the item is " + Json.quote(Json.cut(item))
           + ", expected " + Ids.expected(type));
     }
     String shown = Ids.json(id, type);
@@ -72,8 +72,8 @@ final class Changes {
   }
 
   /** As JSON has it; anything else where it is none. */
-  private static Object integer(String text) {
-    if (!text.matches("-?\\d{1,40}")) {
+  private static Object integer(String text, IdType type) {
+    if (!text.matches((type == IdType.U64 ? "" : "-?") + "(0|[1-9]\\d{0,39})")) {
       return text;
     }
     BigInteger number = new BigInteger(text);

@@ -37,7 +37,8 @@ final class Fields {
   private static Map<?, ?> known(Map<?, ?> object, String prefix, List<String> known) throws Refusal {
     for (Object name : new TreeSet<Object>(object.keySet())) {
       if (!known.contains(name)) {
-        throw new Refusal(400, "there is no member " + prefix + name + ", expected some of " + known);
+        throw new Refusal(400, "there is no member " + prefix + Json.cut((String) name)
+            + ", expected some of " + known);
       }
     }
     return object;
@@ -79,7 +80,7 @@ final class Fields {
       return new Refusal(400, path + " is missing, expected " + expected);
     }
     String shown = value instanceof String text ? Json.quote(text) : String.valueOf(value);
-    return new Refusal(400, path + " is " + (shown.length() > 40 ? shown.substring(0, 40) : shown) + ", expected "
+    return new Refusal(400, path + " is " + Json.cut(shown) + ", expected "
         + expected);
   }
 }

@@ -15,6 +15,7 @@ final class Json {
   /** Nothing that a client sends may overflow the stack. */
   private static final int MAX_DEPTH = 32;
   private static final int MAX_DIGITS = 40;
+  private static final int MAX_SHOWN = 40;
 
   private final String text;
   private int at;
@@ -80,6 +81,9 @@ final class Json {
     do {
       need('"');
       String key = string();
+      if (object.containsKey(key)) {
+        throw wrong("no second member " + quote(cut(key)));
+      }
       need(':');
       object.put(key, value());
     } while (take(','));
@@ -111,6 +115,9 @@ final class Json {
     }
     if (at == text.length()) {
       throw wrong("'\"'");
+    }
+    if (out.codePoints().anyMatch(c -> Character.getType(c) == Character.SURROGATE)) {
+      throw wrong("no half of a surrogate pair in a string"); // which UTF-8 does not have
     }
     at++;
     return out.toString();
@@ -162,6 +169,11 @@ final class Json {
   private static Object integer(String word) {
     BigInteger number = new BigInteger(word.length() <= MAX_DIGITS ? word : "no number");
     return number.bitLength() < Long.SIZE ? (Object) number.longValue() : number;
+  }
+
+  /** As much of a client's text as an error shows. */
+  static String cut(String text) {
+    return text.length() > MAX_SHOWN ? text.substring(0, MAX_SHOWN) : text;
   }
 
   /** A string with its quotes. */

@@ -75,7 +75,7 @@ final class Metrics {
     line(out, "request_seconds_count", answered);
     head(out, "requests_total", "counter", "Requests to /recommend by HTTP status");
     requests.forEach((status, count) -> line(out, "requests_total{code=\"" + status + "\"}", count));
-    head(out, "index_info", "gauge", "Fingerprint of the index that is served");
+    head(out, "index_info", "gauge", "The index that is served; version is its number, or of a file its fingerprint");
     line(out, "index_info{version=\"" + serving.version + "\"}", 1);
     head(out, "index_items", "gauge", "Items of the index that is served");
     line(out, "index_items", serving.info.liveItems());

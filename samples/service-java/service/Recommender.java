@@ -134,7 +134,7 @@ final class Recommender implements AutoCloseable {
       if (Json.parse(body) instanceof Map<?, ?> map) {
         for (Object member : map.keySet()) {
           if (!MEMBERS.contains(member)) {
-            throw new Refusal(400, "there is no member " + member + ", expected some of " + MEMBERS);
+            throw new Refusal(400, "there is no member " + Json.cut((String) member) + ", expected some of " + MEMBERS);
           }
         }
         return map;
@@ -180,7 +180,8 @@ final class Recommender implements AutoCloseable {
   private static int[] byId(Serving serving, Object id) throws Refusal {
     Object known = Ids.read(id, serving.idType);
     if (known == null) {
-      throw new Refusal(400, "item " + id + " is neither a SID nor " + Ids.expected(serving.idType));
+      throw new Refusal(400, "item " + Json.cut(String.valueOf(id)) + " is neither a SID nor "
+          + Ids.expected(serving.idType));
     }
     return serving.sid(known);
   }

@@ -9,10 +9,12 @@ import io.sidbeam.VersionInfo;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetSocketAddress;
+import java.net.URLDecoder;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
@@ -27,6 +29,7 @@ import sun.misc.Signal;
 public final class Service {
   private static final int MAX_BODY = 1 << 20;
   private static final String ITEMS = "/items/";
+  private static final int CHANGING = 4; // threads; a compaction takes one
   private static final int PATIENCE = 30; // seconds that running requests get when the process is to end
 
   /** A client's mistake, or another reason for no answer. */
@@ -46,9 +49,12 @@ public final class Service {
   private final Versions versions;
   private final Recommender recommender;
   private final Changes changes;
+  private final ExecutorService answering;
+  private final ExecutorService changing = Executors.newFixedThreadPool(CHANGING); // and what waits for changes
 
-  private Service(Options options) {
+  private Service(Options options) throws Refusal {
     this.options = options;
+    answering = Executors.newFixedThreadPool(2 * options.lanes() + 1);
     token = Token.read(options.tokenFile(), System.getenv(Token.VARIABLE));
     versions = new Versions(options);
     Serving first = versions.enter();
@@ -95,7 +101,7 @@ public final class Service {
     }
   }
 
-  private String scrape() {
+  private String scrape() throws Refusal {
     CatalogInfo live = versions.live == null ? null : versions.live.info();
     List<VersionInfo> kept = live == null ? List.of() : versions.live.versions();
     Serving serving = versions.enter();
@@ -112,9 +118,22 @@ public final class Service {
       if (bytes.length > MAX_BODY) {
         throw new Refusal(413, "the body has more than " + MAX_BODY + " bytes");
       }
+      return text(bytes, "the body");
+    }
+  }
+
+  /** What follows ITEMS, where URI.getPath() would make U+FFFD of bytes that are not UTF-8. */
+  private static String item(HttpExchange exchange) throws Refusal {
+    String raw = exchange.getRequestURI().getRawPath().replace("+", "%2B");
+    byte[] bytes = URLDecoder.decode(raw, StandardCharsets.ISO_8859_1).getBytes(StandardCharsets.ISO_8859_1);
+    return text(bytes, "the item").substring(ITEMS.length());
+  }
+
+  private static String text(byte[] bytes, String what) throws Refusal {
+    try {
       return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
     } catch (CharacterCodingException e) {
-      throw new Refusal(400, "the body is not UTF-8");
+      throw new Refusal(400, what + " is not UTF-8");
     }
   }
 
@@ -133,36 +152,44 @@ public final class Service {
 
   /** Serves a change of a live catalogue that this process writes. */
   private void change(HttpServer server, String method, String path, Answer answer) {
-    serve(server, method, path, "application/json", guarded(exchange -> {
+    serve(server, changing, method, path, "application/json", guarded(exchange -> {
       changes.checkWrites();
       return answer.to(exchange);
     }));
   }
 
-  /** Serves a path, or where it ends with a slash what begins with it. */
-  private static void serve(HttpServer server, String method, String path, String type, Answer answer) {
-    server.createContext(path, exchange -> {
-      try (exchange) {
-        try {
-          String asked = exchange.getRequestURI().getPath();
-          if (!asked.equals(path) && !path.endsWith("/")) {
-            throw new Refusal(404, "there is no " + asked);
-          }
-          if (!exchange.getRequestMethod().equals(method)) {
-            throw new Refusal(405, asked + " wants " + method);
-          }
-          send(exchange, 200, type, answer.to(exchange));
-        } catch (Refusal e) {
-          if (e.status == 401) {
-            exchange.getResponseHeaders().set("WWW-Authenticate", "Bearer");
-          }
-          send(exchange, e.status, "application/json", "{\"error\": " + Json.quote(e.getMessage()) + "}\n");
-        } catch (InterruptedException | RuntimeException e) {
-          e.printStackTrace();
-          send(exchange, 500, "application/json", "{\"error\": " + Json.quote(String.valueOf(e)) + "}\n");
-        }
+  /** Serves a path, or where it ends with a slash what begins with it, on threads of its kind. */
+  private static void serve(HttpServer server, Executor threads, String method, String path, String type,
+      Answer answer) {
+    Answer checked = exchange -> {
+      String asked = exchange.getRequestURI().getPath();
+      if (!asked.equals(path) && !path.endsWith("/")) {
+        throw new Refusal(404, "there is no " + asked);
       }
-    });
+      if (!exchange.getRequestMethod().equals(method)) {
+        throw new Refusal(405, asked + " wants " + method);
+      }
+      return answer.to(exchange);
+    };
+    server.createContext(path, exchange -> threads.execute(() -> serve(exchange, type, checked)));
+  }
+
+  private static void serve(HttpExchange exchange, String type, Answer answer) {
+    try (exchange) {
+      try {
+        send(exchange, 200, type, answer.to(exchange));
+      } catch (Refusal e) {
+        if (e.status == 401) {
+          exchange.getResponseHeaders().set("WWW-Authenticate", "Bearer");
+        }
+        send(exchange, e.status, "application/json", "{\"error\": " + Json.quote(e.getMessage()) + "}\n");
+      } catch (InterruptedException | RuntimeException e) {
+        e.printStackTrace();
+        send(exchange, 500, "application/json", "{\"error\": " + Json.quote(String.valueOf(e)) + "}\n");
+      }
+    } catch (IOException e) {
+      System.err.println("a client is gone: " + e);
+    }
   }
 
   private static void send(HttpExchange exchange, int status, String type, String text) throws IOException {
@@ -174,18 +201,16 @@ public final class Service {
 
   private void run() throws IOException {
     HttpServer server = HttpServer.create(new InetSocketAddress(options.port()), 0);
-    ExecutorService threads = Executors.newFixedThreadPool(2 * options.lanes() + 1);
-    server.setExecutor(threads);
-    serve(server, "POST", "/recommend", "application/json", this::recommend);
-    serve(server, "POST", "/reload", "application/json", guarded(exchange -> reload()));
+    server.setExecutor(answering);
+    serve(server, Runnable::run, "POST", "/recommend", "application/json", this::recommend);
+    serve(server, changing, "POST", "/reload", "application/json", guarded(exchange -> reload()));
     change(server, "POST", "/items", exchange -> changes.add(body(exchange)));
-    change(server, "DELETE", ITEMS, exchange -> changes.remove(
-        exchange.getRequestURI().getPath().substring(ITEMS.length())));
+    change(server, "DELETE", ITEMS, exchange -> changes.remove(item(exchange)));
     change(server, "POST", "/publish", exchange -> changes.publish());
     change(server, "POST", "/rollback", exchange -> changes.rollBack(body(exchange)));
     change(server, "POST", "/compact", exchange -> changes.compact());
-    serve(server, "GET", "/versions", "application/json", exchange -> changes.list());
-    serve(server, "GET", "/metrics", "text/plain; version=0.0.4", exchange -> scrape());
+    serve(server, changing, "GET", "/versions", "application/json", exchange -> changes.list());
+    serve(server, changing, "GET", "/metrics", "text/plain; version=0.0.4", exchange -> scrape());
     Signal.handle(new Signal("HUP"), signal -> {
       try {
         System.out.print("reloaded " + reload());
@@ -193,7 +218,7 @@ public final class Service {
         System.err.println(e.getMessage());
       }
     });
-    Runtime.getRuntime().addShutdownHook(new Thread(() -> finish(server, threads)));
+    Runtime.getRuntime().addShutdownHook(new Thread(() -> finish(server)));
     versions.follow(metrics);
     server.start();
     System.out.println("serving " + versions.version() + " on port " + server.getAddress().getPort());
@@ -204,15 +229,18 @@ public final class Service {
    * once, then waits. It runs on a thread of its own; without running requests it would wait for all of PATIENCE
    * (JDK-8233185). The catalogue closes after the last request.
    */
-  private void finish(HttpServer server, ExecutorService threads) {
+  private void finish(HttpServer server) {
     Thread closing = new Thread(() -> server.stop(PATIENCE));
     closing.setDaemon(true);
     closing.start();
-    threads.shutdown();
     try {
-      if (!threads.awaitTermination(PATIENCE, TimeUnit.SECONDS)) {
-        System.err.println("requests are dropped: they ran for more than " + PATIENCE + " s");
-        threads.shutdownNow(); // a compaction hears of it
+      long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE);
+      for (ExecutorService threads : List.of(answering, changing)) { // in this order: one hands over to the other
+        threads.shutdown();
+        if (!threads.awaitTermination(end - System.nanoTime(), TimeUnit.NANOSECONDS)) {
+          System.err.println("requests are dropped: they ran for more than " + PATIENCE + " s");
+          threads.shutdownNow(); // a compaction hears of it
+        }
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -222,7 +250,7 @@ public final class Service {
   }
 
   /** Starts the service; it runs until the process is ended. */
-  public static void main(String[] arguments) throws IOException {
+  public static void main(String[] arguments) throws IOException, Refusal {
     System.setProperty("sun.net.httpserver.nodelay", "true");
         // Otherwise answers wait 40 ms for an ack.
     try {

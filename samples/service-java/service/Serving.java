@@ -38,11 +38,11 @@ final class Serving {
   private Serving(Index index, Instant published, Serving before, Function<Index, Filters> filters) {
     this.index = index;
     this.published = published;
-    info = index.info();
-    version = info.version() > 0 ? Long.toString(info.version()) : info.fingerprint();
-    codes = info.codes();
-    idType = info.idType();
     try {
+      info = index.info();
+      version = info.version() > 0 ? Long.toString(info.version()) : info.fingerprint();
+      codes = info.codes();
+      idType = info.idType();
       items = continues(before) ? before.items : new ItemTable();
       items.read(index, idType);
       this.filters = filters.apply(index);

@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.function.Function;
+import service.Service.Refusal;
 
 /**
  * Gives requests the current version of the index, and replaces it: by what its file holds by now, or by the newest
@@ -49,13 +50,13 @@ final class Versions implements AutoCloseable {
   }
 
   /** The current version, entered; it may be replaced between looking and entering. */
-  Serving enter() {
-    while (true) {
-      Serving serving = current;
+  Serving enter() throws Refusal {
+    for (Serving serving = current; serving != null; serving = current) {
       if (serving.enter()) {
         return serving;
       }
     }
+    throw new Refusal(503, "the service is closed");
   }
 
   /** What is served now. */
@@ -70,6 +71,7 @@ final class Versions implements AutoCloseable {
    * @return the version, as JSON
    */
   synchronized String reload() {
+    checkOpen();
     if (options.follow()) {
       live.refresh();
     }
@@ -78,8 +80,15 @@ final class Versions implements AutoCloseable {
 
   /** Swaps to the newest version of a live catalogue, with the filters of the one before. On a failure that stays. */
   synchronized void advance() {
+    checkOpen();
     if (live.info().version() != current.info.version()) {
       replace(newest(current.filters::on));
+    }
+  }
+
+  private void checkOpen() {
+    if (current == null) {
+      throw new IllegalStateException("the service is closed");
     }
   }
 
@@ -147,8 +156,11 @@ final class Versions implements AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
-    if (current != null) {
-      current.leave();
+    synchronized (this) {
+      if (current != null) {
+        current.leave();
+      }
+      current = null;
     }
     if (live != null) {
       live.close();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package test;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static test.Running.check;
 
 import io.sidbeam.AttributeType;
@@ -9,9 +10,14 @@ import io.sidbeam.BuilderConfig;
 import io.sidbeam.Catalog;
 import io.sidbeam.IdType;
 import io.sidbeam.Index;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.net.Socket;
+import java.net.URI;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
@@ -144,6 +150,8 @@ public final class ChangesTest {
     finds(service, "rating<=2", "\"\" \"a/b\"");
     service.does("{\"removed\": \"a/b\"}", "DELETE", "/items/a%2Fb", "");
     service.does("{\"removed\": \"\"}", "DELETE", "/items/", "");
+    service.does("{\"added\": 1}", "POST", "/items", "{\"items\": [{\"id\": \"\\ud83d\\uDE00\", \"sid\": [3]}]}");
+    service.does("{\"removed\": \"\ud83d\ude00\"}", "DELETE", "/items/%F0%9F%98%80", "");
     service.refuses(404, "there is no item \\\"..//\\\\\\\"\u00e9\\\"", "DELETE", "/items/..//%22%C3%A9", "");
     service.does("{\"version\": 4}", "POST", "/publish", "");
     finds(service, "true", "\"hat\"");
@@ -162,6 +170,13 @@ public final class ChangesTest {
     for (String body : List.of("", "null", "[]", "{\"items\": []} x")) {
       refused.put(body, "the body is no JSON object with [items]");
     }
+    refused.put("{\"items\": [], \"items\": []}", "expected no second member \\\"items\\\", came");
+    refused.put(item("\"id\": \"b\", \"sid\": [1], \"i\\u0064\": \"c\""),
+        "character 72: expected no second member \\\"id\\\", came");
+    for (String half : List.of("ud800", "uDC00", "ud83d\\n\\ude00", "ud83d\\ud83d\\ude00")) {
+      refused.put(item("\"id\": \"\\" + half + "\", \"sid\": [1]"), "expected no half of a surrogate pair in a string");
+    }
+    refused.put("{\"" + "x".repeat(41) + "\": 1}", "there is no member " + "x".repeat(40) + ", expected some of");
     refused.put("{}", "items is missing, expected an array of items");
     refused.put("{\"items\": null}", "items is null, expected an array of items");
     refused.put("{\"items\": {}}", "items is {}, expected an array of items");
@@ -216,6 +231,8 @@ public final class ChangesTest {
     for (Map.Entry<String, String> one : refused.entrySet()) {
       service.refuses(400, one.getValue(), "POST", "/rollback", one.getKey());
     }
+    service.refuses(400, "the item is not UTF-8", "DELETE", "/items/a%FF", "");
+    service.refuses(404, "there is no item \\\"+\uFFFD\\\"", "DELETE", "/items/+%EF%BF%BD", "");
     service.refuses(413, "more than 1048576 bytes", "POST", "/items", " ".repeat((1 << 20) + 1));
     service.refuses(405, "/items wants POST", "GET", "/items", "");
     service.refuses(405, "/items/hat wants DELETE", "POST", "/items/hat", "");
@@ -239,19 +256,43 @@ public final class ChangesTest {
       service.does("{\"version\": 2}", "POST", "/publish", "");
       String found = service.ask("POST", "/recommend", "{\"histories\": [[" + largest + "]], \"exclude\": [5]}").body();
       check(found.contains("[[{\"item\": " + largest + ", ") && found.split("\"item\"", -1).length == 2, found);
-      for (String id : List.of("hat", "1.0", "", "%201000", "1000/", "-1", "18446744073709551616")) {
+      for (String id : List.of("hat", "1.0", "", "%201000", "1000/", "-1", "18446744073709551616", "005", "+5",
+          "-0")) {
         service.refuses(400, ", expected an integer, as the ids of this index are", "DELETE", "/items/" + id, "");
       }
       service.refuses(400, "items[0].id is -1, expected an integer, as the ids of this index are", "POST", "/items",
           "{\"items\": [{\"id\": -1, \"sid\": [1, 1]}]}");
       service.refuses(400, "items[0].sid has 1 codes, expected 2", "POST", "/items",
           "{\"items\": [{\"id\": 1, \"sid\": [1]}]}");
-      service.does("{\"removed\": " + largest + "}", "DELETE", "/items/0" + largest, "");
+      service.does("{\"removed\": " + largest + "}", "DELETE", "/items/" + largest, "");
+    }
+  }
+
+  /** As many clients that never end their changes as /recommend has threads. */
+  private void changesStarveNobody() throws Exception {
+    Path live = empty("starving");
+    LivePairs.base().create(live);
+    List<Socket> slow = new ArrayList<>();
+    try (Running service = start(Running.TOKEN, live, "--offsets", "0,16,32")) {
+      for (int i = 0; i < 3; i++) {
+        Socket socket = new Socket("localhost", URI.create(service.url).getPort());
+        slow.add(socket);
+        socket.getOutputStream().write(("POST /items HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
+            + "Content-Length: 9\r\nAuthorization: Bearer " + Running.TOKEN + "\r\n\r\n").getBytes(UTF_8));
+        String line = new BufferedReader(new InputStreamReader(socket.getInputStream(), UTF_8)).readLine();
+        check(line.startsWith("HTTP/1.1 100"), line); // a thread is about to read the body
+      }
+      check(service.ask("POST", "/recommend", "{\"histories\": [[[1, 2, 3]]]}").statusCode() == 200, "no answer");
+      check(service.metric("catalog_version") == 1, "no metrics");
+      for (Socket socket : slow) {
+        socket.close();
+      }
     }
   }
 
   private void run() throws Exception {
     needsTheToken();
+    changesStarveNobody();
     refusesChangesOfAFile();
     try (Running service = start(Running.TOKEN, attributed(), "--offsets", "0,4", "--end-column", "8")) {
       takesAttributes(service);

@@ -64,6 +64,27 @@ public final class VersionsTest {
     }
   }
 
+  private static void closedVersionsRefuse(Path folder, String model) throws Exception {
+    Path live = Files.createTempDirectory(folder, "closed");
+    LivePairs.base().create(live);
+    Versions versions = new Versions(Options.parse(new String[] {model, live.toString()}));
+    Serving running = versions.enter();
+    versions.close();
+    check(!running.index.isClosed(), "a request that runs keeps its version");
+    running.leave();
+    try {
+      versions.enter();
+      check(false, "entered a closed version");
+    } catch (Service.Refusal e) {
+      check(e.status == 503 && e.getMessage().equals("the service is closed"), e.status + " " + e.getMessage());
+    }
+    try {
+      check(false, "reloaded " + versions.reload());
+    } catch (IllegalStateException e) {
+      check(e.getMessage().equals("the service is closed"), e.getMessage());
+    }
+  }
+
   private static void refusesTokens(Path folder) throws Exception {
     Path file = folder.resolve("no_token");
     Files.deleteIfExists(file);
@@ -99,6 +120,7 @@ public final class VersionsTest {
   public static void main(String[] arguments) throws Exception {
     Path folder = Files.createDirectories(Path.of(arguments[0]));
     runningRequestsKeepTheirVersion(folder, arguments[1]);
+    closedVersionsRefuse(folder, arguments[1]);
     refusesTokens(folder);
     precedence();
   }
