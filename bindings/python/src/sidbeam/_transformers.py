@@ -73,11 +73,13 @@ class SidTokens:
         if not is_live(source):
             expected = "an Index, a Constraint, a Catalog or its folder"
             raise WrongType(f"constraints has {shown(source)}, expected {expected}")
-        return Newest(source, self._version)
+        vocabulary, device = self.vocabulary, self.device  # not self, with which the follower's thread is to go
 
-    def _version(self, index: Index, before: Optional[Version]) -> Version:
-        """Fails where an item's code has no token, say; on CUDA it copies what searches read to the device."""
-        return Version(index, ConstraintSet(index, vocabulary=self.vocabulary, device=self.device))
+        def version(index: Index, before: Optional[Version]) -> Version:
+            """Fails where an item's code has no token, say; on CUDA it copies what searches read to the device."""
+            return Version(index, ConstraintSet(index, vocabulary=vocabulary, device=device))
+
+        return Newest(source, version)
 
     def now(self) -> list[Union[ConstraintLike, Version]]:
         """What a request follows, of each catalogue, that begins now."""
@@ -204,7 +206,12 @@ class Sessions:
         )
 
     def give_back(self, key: SessionKey, session: Session) -> None:
-        session.stop(stream=key.stream)  # what its requests followed may go
+        try:
+            session.stop(stream=key.stream)  # what its requests followed may go
+        finally:  # whatever that raised: the next call starts all of it anew
+            self._keep(key, session)
+
+    def _keep(self, key: SessionKey, session: Session) -> None:
         with forks.lock:
             self._idle.append((key, os.getpid(), session))
             dropped = self._idle[:-_SESSIONS]

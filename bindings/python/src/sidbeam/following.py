@@ -6,15 +6,16 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
 import weakref
-from typing import Any, Callable, Generic, Optional, TypeVar, Union
+from typing import Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union
 
 from . import forks
 from .checks import path_bytes
-from .errors import InvalidArgument, SidbeamError
+from .errors import Collision, InvalidArgument, MissingSection, Unsupported
 from .index import Index
 from .live import Catalog, Path
 
@@ -23,6 +24,8 @@ Made = Callable[[Index, Optional[V]], V]
 
 _WAIT = 1.0  # seconds that a follower waits for a version before it looks whether anybody still wants one
 _PAUSE = 1.0  # and between tries after an error
+_LONGEST_PAUSE = 60.0  # between tries to prepare a version: they take the time of requests
+_LASTING = (InvalidArgument, Unsupported, MissingSection, Collision)  # errors that another try would meet again
 _log = logging.getLogger(__name__)
 
 
@@ -31,6 +34,14 @@ def is_live(given: Any) -> bool:
     if isinstance(given, (str, bytes, os.PathLike)):
         return os.path.isdir(os.fsdecode(path_bytes(given)))
     return isinstance(given, Catalog)
+
+
+class _Refused(NamedTuple):
+    """A version that could not be prepared."""
+
+    version: tuple[int, int, str]
+    pause: float  #: seconds before the next try
+    again: float  #: when that is due, by the monotonic clock
 
 
 class Newest(Generic[V]):
@@ -43,8 +54,9 @@ class Newest(Generic[V]):
 
     Nobody waits for :attr:`value`. A version is prepared on the thread that brings it: that which publishes, or, of a
     catalogue that follows, one of its own. Where that fails, or the folder is damaged or gone, the last version stays,
-    and the logger ``sidbeam.following`` says so once per error. In a child of fork() the folder is followed anew; what
-    is in memory alone stays as it was.
+    and the logger ``sidbeam.following`` says so, of an error that comes again and again once. A version that failed is
+    tried again only where the error may pass (memory, say), after pauses that grow to a minute. In a child of fork()
+    the folder is followed anew; what is in memory alone stays as it was.
     """
 
     def __init__(self, catalog: Union[Catalog, Path], make: Made[V], name: Optional[str] = None) -> None:
@@ -53,8 +65,10 @@ class Newest(Generic[V]):
         self._name = name or f"catalogue {self._folder or 'in memory'}"
         self._catalog: Optional[Catalog] = followed
         self._own = followed is not catalog
-        self._process, self._lock = os.getpid(), threading.Lock()
-        self._errors: set[str] = set()  # that were logged since all was well
+        self._process = os.getpid()
+        self._opening, self._lock = threading.Lock(), threading.Lock()  # taken in this order
+        self._refused: Optional[_Refused] = None
+        self._said: Optional[str] = None  # the last error that was logged since all was well
         first = followed.snapshot()
         self._shape, self._version = _shape_of(first), _version_of(first)
         self._value = make(first, None)
@@ -65,8 +79,7 @@ class Newest(Generic[V]):
 
     @property
     def value(self) -> V:
-        if self._process != os.getpid():
-            self._begin_again()
+        self._own_process()
         return self._value
 
     def take(self, catalog: Catalog) -> None:
@@ -74,18 +87,35 @@ class Newest(Generic[V]):
         with self._lock:
             try:
                 index = catalog.snapshot()
+                if self._skips(_version_of(index)):
+                    return
                 if _version_of(index) != self._version:
-                    if _shape_of(index) != self._shape:
-                        raise InvalidArgument("its SIDs or ids are of another form: it is another catalogue")
-                    self._value = self._make(index, self._value)
-                    self._version = _version_of(index)
-                self._errors.clear()
+                    self._prepare(index)
+                self._refused = self._said = None
             except Exception as error:
                 self.report(error)
 
+    def _skips(self, version: tuple[int, int, str]) -> bool:
+        refused = self._refused
+        return refused is not None and refused.version == version and time.monotonic() < refused.again
+
+    def _prepare(self, index: Index) -> None:
+        version, refused = _version_of(index), self._refused
+        try:
+            if _shape_of(index) != self._shape:
+                raise InvalidArgument("its SIDs or ids are of another form: it is another catalogue")
+            self._value = self._make(index, self._value)
+        except Exception as error:
+            again = refused is not None and refused.version == version
+            pause = min(2 * refused.pause, _LONGEST_PAUSE) if refused is not None and again else _PAUSE
+            pause = math.inf if isinstance(error, _LASTING) else pause
+            self._refused = _Refused(version, pause, time.monotonic() + pause)
+            raise
+        self._version = version
+
     def report(self, error: Exception) -> None:
-        if str(error) not in self._errors:
-            self._errors.add(str(error))
+        if str(error) != self._said:
+            self._said = str(error)
             _log.error("%s: requests go on with version %d: %s", self._name, self._version[0], error)
 
     def lost(self, error: Exception) -> bool:
@@ -99,12 +129,16 @@ class Newest(Generic[V]):
         name = f"sidbeam follows {self._name}"
         threading.Thread(target=_go_along, args=(weakref.ref(self),), name=name, daemon=True).start()
 
-    def _begin_again(self) -> None:
-        """In a child of fork(), which has neither the thread nor a use for its parent's catalogue."""
+    def _own_process(self) -> None:
+        """Begins again in a child of fork(), which has neither the thread nor a use for its parent's catalogue."""
+        if self._process == os.getpid():
+            return
         with forks.lock:
             if self._process == os.getpid():
                 return
-            self._process, self._lock, self._catalog, self._own = os.getpid(), threading.Lock(), None, True
+            self._opening, self._lock = threading.Lock(), threading.Lock()
+            self._catalog, self._own = None, True
+            self._process = os.getpid()  # the last, as others look at it without the lock
         if self._folder is None:
             _log.error("%s: it is in the memory of the parent process: version %d stays", self._name, self._version[0])
         else:
@@ -112,6 +146,7 @@ class Newest(Generic[V]):
 
     def refresh(self) -> None:
         """Takes over now what another process has published, which otherwise comes by itself, within moments."""
+        self._own_process()
         if self._catalog is None and self._folder is None:
             return  # a child's, whose parent has it in memory
         catalog = self.catalog()
@@ -120,12 +155,16 @@ class Newest(Generic[V]):
 
     def catalog(self) -> Catalog:
         """What is followed, opened if need be."""
-        if self._catalog is None:
-            assert self._folder is not None
-            self._catalog = Catalog.follow(self._folder)
-            self._catalog._watch(self)
-            self.take(self._catalog)
-        return self._catalog
+        self._own_process()
+        with self._opening:
+            opened = self._catalog
+            if opened is None:
+                assert self._folder is not None
+                opened = Catalog.follow(self._folder)
+                opened._watch(self)
+                self.take(opened)
+                self._catalog = opened
+            return opened  # whatever lost() makes of the other
 
 
 def _go_along(wanted: weakref.ref[Newest[Any]]) -> None:
@@ -135,7 +174,7 @@ def _go_along(wanted: weakref.ref[Newest[Any]]) -> None:
             catalog = newest.catalog()
             del newest  # which may go while this waits
             catalog.refresh(_WAIT)
-        except SidbeamError as error:
+        except Exception as error:  # of whatever kind: without this thread nothing would come any more
             newest = wanted()
             if newest is None or newest.lost(error):
                 return
