@@ -5,6 +5,8 @@ SPDX-License-Identifier: Apache-2.0"""
 from __future__ import annotations
 
 import contextlib
+import gc
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -16,6 +18,7 @@ pytest.importorskip("transformers", reason="transformers is not installed")
 import sidbeam
 from live_cases import HISTORY, OFFSETS, WHERE, in_use, living
 from models import batch, model_of, prompt_length
+from sidbeam._transformers import SessionKey, Sessions
 from sidbeam.transformers import SidBeamSearch, SidLogitsProcessor, SidSampler, SidTokens
 from transformers_cases import KINDS, VOCAB, generate
 
@@ -180,3 +183,31 @@ def test_what_is_refused(tmp_path) -> None:
             SidTokens([wrong], WORDS)
     with pytest.raises(sidbeam.IOFailure, match="it holds no catalogue"):
         SidTokens(tmp_path, WORDS)
+
+
+def test_the_thread_goes_with_the_tokens(tmp_path) -> None:
+    """At once, not with the next search of the collector for cycles."""
+    with living("folder", tmp_path) as live:
+        before = set(threading.enumerate())
+        tokens = SidTokens(tmp_path / "live", WORDS)
+        (thread,) = set(threading.enumerate()) - before
+        gc.disable()
+        try:
+            del tokens
+            thread.join(timeout=60)
+        finally:
+            gc.enable()
+        assert not thread.is_alive()
+
+
+def test_a_session_that_cannot_be_stopped_is_not_lost(live, monkeypatch) -> None:
+    sessions, key = Sessions(live.tokens), SessionKey(1, 2, "full", sidbeam.Mode.SEARCH, None)
+    session = sessions.take(key)
+
+    def fails(self, slots=None, *, stream=None):
+        raise sidbeam.DeviceError("out of order")
+
+    monkeypatch.setattr(sidbeam.Session, "stop", fails)
+    with pytest.raises(sidbeam.DeviceError, match="out of order"):
+        sessions.give_back(key, session)
+    assert sessions.take(key) is session

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +143,86 @@ def test_a_second_cancellation_does_not_wait() -> None:
         go_on.set()
 
     asyncio.run(main())
+
+
+def test_what_has_not_begun_is_withdrawn() -> None:
+    """The pool's only thread is at work for another one."""
+    at_work, go_on = threading.Event(), threading.Event()
+    made: list[str] = []
+
+    async def main() -> None:
+        loop, pool = asyncio.get_running_loop(), ThreadPoolExecutor(1)
+        loop.set_default_executor(pool)
+        first = asyncio.create_task(to_thread(lambda: at_work.set() or go_on.wait()))
+        while not at_work.is_set():
+            await asyncio.sleep(0)
+        second = asyncio.create_task(to_thread(made.append, "second"))
+        await asyncio.sleep(0)
+        second.cancel()
+        try:
+            assert await asyncio.wait([second], timeout=60) == ({second}, set()) and second.cancelled()
+        finally:
+            go_on.set()
+        await first
+        await loop.run_in_executor(None, made.append, "behind it")
+
+    asyncio.run(main())
+    assert made == ["behind it"]
+
+
+def test_errors_that_nobody_awaits_are_dropped() -> None:
+    at_work, go_on = threading.Event(), threading.Event()
+    reports: list[Any] = []
+
+    def fails() -> None:
+        at_work.set()
+        go_on.wait()
+        raise RuntimeError("too late")
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda loop, context: reports.append(context))
+        task = asyncio.create_task(to_thread(fails))
+        await loop.run_in_executor(None, at_work.wait)
+        task.cancel()
+        await asyncio.sleep(0)
+        await cancelled(task)
+        del task
+        go_on.set()
+        await loop.shutdown_default_executor()
+        await asyncio.sleep(0)
+        gc.collect()
+
+    asyncio.run(main())
+    gc.collect()
+    assert not reports
+
+
+def test_tables_end_with_their_tasks(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow", reason="pip install pyarrow: it reads these files")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path, go_on, told = tmp_path / "items", threading.Event(), []
+    parquet.write_table(pa.table({"sid": [[i % 6, 0, 0] for i in range(8)], "item": range(8)}), path, row_group_size=2)
+
+    async def main(catalog: Catalog) -> None:
+        loop, at_work = asyncio.get_running_loop(), asyncio.Event()
+
+        def progress(phase: sidbeam.Phase, done: int, total: int) -> None:
+            told.append(done)
+            loop.call_soon_threadsafe(at_work.set)
+            go_on.wait()
+
+        task = asyncio.create_task(to_thread(catalog.add_file, path, progress=progress))
+        await at_work.wait()
+        task.cancel()
+        await asyncio.sleep(0)
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with Catalog.create(index_of(BASE)) as catalog:
+        asyncio.run(main(catalog))
+    assert told == [0]
 
 
 def test_results_and_errors_come_through() -> None:

@@ -318,3 +318,23 @@ def test_builders_take_files_of_tables(tmp_path: Path) -> None:
         assert builder.finish().to_bytes() == expected(ids=NAMES, priorities=RANKS)
     with sidbeam.Builder(codes) as builder, pytest.raises(sidbeam.InvalidArgument, match="format is 'csv', expected"):
         builder.add_file(path, format="csv")
+
+
+@pytest.mark.parametrize("write, total", [(parquet, 6), (feather, 6), (ipc_stream, 0)])
+def test_progress_of_files_of_tables(tmp_path: Path, write: Callable[[Path, Any], Path], total: int) -> None:
+    path, seen = write(tmp_path / "items", table(ids=range(6))), []
+    codes = [1 + max(sid[level] for sid in SIDS) for level in range(3)]
+
+    def stop(phase: sidbeam.Phase, done: int, total: int) -> None:
+        if done > 0:
+            raise ZeroDivisionError("enough")
+
+    with sidbeam.Builder(codes) as builder, sidbeam.Catalog.create(sidbeam.Index.build(SIDS, codes=codes)) as catalog:
+        for owner in (builder, catalog):
+            seen.clear()
+            owner.add_file(path, progress=lambda *now: seen.append(now))
+            assert seen[0] == (sidbeam.Phase.READ, 0, total) and seen[-1] == (sidbeam.Phase.READ, 6, total)
+            with pytest.raises(ZeroDivisionError, match="enough"):
+                owner.add_file(path, progress=stop)
+            with pytest.raises(sidbeam.WrongType, match="progress is int, expected a function of phase, done and"):
+                owner.add_file(path, progress=3)

@@ -11,6 +11,7 @@ import os
 import queue
 import shutil
 import threading
+import types
 import weakref
 from pathlib import Path
 from typing import Any, Iterator
@@ -181,6 +182,131 @@ def test_a_child_of_fork_follows_the_folder(tmp_path: Path, where: str) -> None:
         os.write(its, b"!")
         os.close(its)
         assert os.waitpid(child, 0)[1] == 0 and newest.value.info.version == 2
+
+
+@pytest.mark.parametrize("where", ["memory", "folder"])
+def test_a_child_of_fork_that_refreshes_first(tmp_path: Path, where: str) -> None:
+    with Catalog.create(index_of(BASE), None if where == "memory" else tmp_path / "live") as writer:
+        newest = Newest(writer, index_alone, "forked")
+        ours, its = os.pipe()
+        child = os.fork()
+        if child == 0:
+            good = False
+            try:
+                os.close(its)
+                os.read(ours, 1)
+                newest.refresh()
+                good = newest.value.info.version == (1 if where == "memory" else 2)
+            finally:
+                os._exit(0 if good else 1)
+        os.close(ours)
+        add_one(writer, 900)
+        os.write(its, b"!")
+        os.close(its)
+        assert os.waitpid(child, 0)[1] == 0
+
+
+def test_what_is_lost_while_it_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the thread that follows, while another one refreshes."""
+    take = Newest.take
+
+    def lose(self: Newest[Any], catalog: Catalog) -> None:
+        take(self, catalog)
+        self.lost(sidbeam.IOFailure("gone"))
+
+    with writes(tmp_path / "live"):
+        newest = Newest(tmp_path / "live", index_alone, "there")
+        monkeypatch.setattr(Newest, "take", lose)
+        newest.lost(sidbeam.IOFailure("gone"))
+        assert newest.catalog().info.follows
+
+
+def test_threads_that_open_get_one_follower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with writes(tmp_path / "live"):
+        newest = Newest(Catalog.follow(tmp_path / "live"), index_alone, "there")
+        newest._own, opened, follow = True, [], Catalog.follow
+        begin = threading.Barrier(8)
+        monkeypatch.setattr(Catalog, "follow", lambda folder: opened.append(folder) or follow(folder))
+
+        def get() -> None:
+            begin.wait()
+            newest.catalog()
+
+        threads = [threading.Thread(target=get) for _ in range(8)]
+        newest.lost(sidbeam.IOFailure("gone"))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(opened) == 1
+
+
+def test_the_thread_outlives_errors_of_any_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    refresh, errors = Catalog.refresh, [RuntimeError("odd")]
+
+    def fails_at_first(self: Catalog, wait: Any = None) -> int:
+        if errors:
+            raise errors.pop()
+        return refresh(self, wait)
+
+    monkeypatch.setattr(Catalog, "refresh", fails_at_first)
+    with writes(tmp_path / "live") as writer:
+        newest = Newest(tmp_path / "live", index_alone, "there")
+        wait_for(lambda: not errors)
+        add_one(writer, 900)
+        wait_for(lambda: newest.value.info.version == 2)
+    assert [r.message for r in caplog.records if r.name == LOG] == ["there: requests go on with version 1: odd"]
+
+
+class Making:
+    """Makes what requests get, unless it is told to fail, by a clock of its own."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.error: Any = None
+        self.now, self.tries = 0.0, 0
+        monkeypatch.setattr(following, "_PAUSE", 1.0)
+        monkeypatch.setattr(following, "time", types.SimpleNamespace(monotonic=lambda: self.now))
+
+    def __call__(self, index: sidbeam.Index, before: Any) -> sidbeam.Index:
+        self.tries += 1
+        if self.error is not None:
+            raise self.error(f"try {self.tries}")
+        return index
+
+
+def test_a_version_that_was_refused_is_not_tried_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    make = Making(monkeypatch)
+    with Catalog.create(index_of(BASE)) as catalog:
+        newest = Newest(catalog, make, "here")
+        make.error = sidbeam.InvalidArgument
+        add_one(catalog, 900)
+        for make.now in (1.0, 1e6):
+            assert catalog.publish() == 2  # which tells of it again
+        assert make.tries == 2 and len(caplog.records) == 1
+        make.error = None
+        assert catalog.publish() == 2 and make.tries == 2
+        assert add_one(catalog, 901) == newest.value.info.version == 3
+
+
+@pytest.mark.parametrize("error", [sidbeam.OutOfMemory, RuntimeError])
+def test_what_may_pass_is_tried_after_growing_pauses(monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
+    make, tried = Making(monkeypatch), []
+    with Catalog.create(index_of(BASE)) as catalog:
+        newest = Newest(catalog, make, "here")
+        make.error = error
+        add_one(catalog, 900)
+        for second in range(200):
+            make.now, before = float(second), make.tries
+            catalog.publish()
+            tried += [second] * (make.tries - before)
+        assert tried == [1, 3, 7, 15, 31, 63, 123, 183]
+        add_one(catalog, 901)  # is tried at once
+        make.error, make.now = None, make.now + 1
+        assert catalog.publish() == newest.value.info.version == 3
 
 
 def test_two_threads_that_publish_leave_the_newest(catalog: Catalog) -> None:

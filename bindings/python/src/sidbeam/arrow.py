@@ -6,7 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable, Optional, Sequence, Union
+from typing import Any, Callable, Iterator, Optional, Sequence, Union
 
 import numpy as np
 
@@ -104,13 +104,35 @@ def _optional(name: Optional[str], argument: str) -> Optional[bytes]:
 
 
 class ArrowFile:
-    """A catalogue in a file: each stream of it reads the file anew, a few record batches at a time."""
+    """A catalogue in a file: each stream of it reads the file anew, a few record batches at a time.
 
-    def __init__(self, open_reader: Callable[[], Any]) -> None:
-        self._open_reader = open_reader
+    ``count``: its rows; 0 where it does not say.
+    """
+
+    def __init__(self, open_reader: Callable[[], Any], count: Callable[[], int] = lambda: 0) -> None:
+        self._open_reader, self.count = open_reader, count
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self._open_reader().__arrow_c_stream__(requested_schema)
+
+    def told(self, listener: Callable[[int], object]) -> ArrowFile:
+        """The same, whose streams call the listener with the number of rows that are behind each record batch, and end
+        where it raises."""
+
+        def reader() -> Any:
+            batches = self._open_reader()
+            return type(batches).from_batches(batches.schema, _told(batches, listener))
+
+        return ArrowFile(reader, self.count)
+
+
+def _told(batches: Any, listener: Callable[[int], object]) -> Iterator[Any]:
+    rows = 0
+    for batch in batches:
+        listener(rows)
+        yield batch
+        rows += batch.num_rows
+    listener(rows)
 
 
 def speaks(data: Any) -> bool:

@@ -39,13 +39,14 @@ class Builder(Build):
         ``options`` are those of :class:`ImportOptions`. The codes, levels and lengths are the builder's. Ids of a
         builder of "string" may be integers in the file; otherwise their type must be the builder's. Raises
         :class:`Corrupt` with file, line and item where the file is no catalogue; then some of its pairs may have been
-        added, and the builder is to be closed.
+        added, and the builder is to be closed; so it is after an exception from ``progress(phase, done, total)``. Of
+        what PyArrow reads, done and total are rows, told at each record batch; total is 0 where a file does not say.
         """
         reading = options_of(options)[0]
         table = parquet.arrow_stream_of(path, reading.columns())
         if table is not None:
             shape = catalogue.Shape(self._levels, self._variable, IdType(self._id_type))
-            return add_table(self, table, reading, shape, tuple(self._codes.tolist()))
+            return add_table(self, table, reading, shape, tuple(self._codes.tolist()), progress=progress)
         with Import(
             path,
             reading,

@@ -8,15 +8,15 @@ from typing import Any, Callable, Optional, Sequence, Union
 
 import numpy as np
 
-from . import _native
+from . import _native, aio
 from .arrays import vector
 from .arrow import ArrowFile, Columns, add
 from .attributes import asked_for
 from .build import Build, Progress, Watched
 from .catalogue import Shape
-from .checks import flag, instance, integer, path_bytes
-from .enums import MAX_LEVELS, AttributeType, IdType, Quotes, member
-from .errors import InvalidArgument
+from .checks import flag, function, instance, integer, path_bytes
+from .enums import MAX_LEVELS, AttributeType, IdType, Phase, Quotes, member
+from .errors import InvalidArgument, SidbeamError
 from .handle import Handle
 from .runtime import Runtime, runtime_or_default
 
@@ -184,6 +184,27 @@ class Import(Watched):
         self._run(lambda: _native.flat_import_add_to_catalog(self._handle, catalog._handle), progress)
 
 
+class _TableListener:
+    """Calls progress for each record batch, and ends with the task that awaits the call. Arrow hands on but the text of
+    what is raised there: ``raised`` holds that itself."""
+
+    def __init__(self, table: ArrowFile, progress: Optional[Progress]) -> None:
+        if progress is not None:
+            function(progress, "progress", "phase, done and total")
+        self._progress, self._total = progress, 0 if progress is None else table.count()
+        self.raised: list[BaseException] = []
+        self.table = table if progress is None and not aio.awaited() else table.told(self._tell)
+
+    def _tell(self, rows: int) -> None:
+        try:
+            aio.check()
+            if self._progress is not None:
+                self._progress(Phase.READ, rows, self._total)
+        except BaseException as error:
+            self.raised.append(error)
+            raise
+
+
 def add_table(
     owner: Handle,
     table: ArrowFile,
@@ -191,10 +212,17 @@ def add_table(
     shape: Shape,
     codes: tuple[int, ...],
     call: Callable[..., Any] = _native.flat_builder_add_arrow,
+    progress: Optional[Progress] = None,
 ) -> ImportInfo:
     """Adds what PyArrow reads, a few record batches at a time, to a builder, or to what the native function is of."""
     reading.check_table(0)
-    rows = add(owner._handle, table, reading.columns(), call)
+    listener = _TableListener(table, progress)
+    try:
+        rows = add(owner._handle, listener.table, reading.columns(), call)
+    except SidbeamError:
+        if listener.raised:
+            raise listener.raised.pop() from None  # whose traceback knows the listener: no cycle of the two
+        raise
     summary = f"{shape.levels} levels, {rows:,} pairs of a table"
     families = ("*",) * shape.levels
     return ImportInfo("arrow", summary, codes, families, "", "", rows, shape.variable, shape.id_type, False)

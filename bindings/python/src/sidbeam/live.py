@@ -273,12 +273,14 @@ class Catalog(Handle):
         are the types of attributes; where its base was built of tokens, the file's must be of the same families. Where
         no record has a priority, pairs that are live keep theirs. Raises :class:`Corrupt` with file, line and item
         where the file is no catalogue, or does not fit this one. After an error, Ctrl-C, or an exception from
-        ``progress(phase, done, total)``, some of its pairs may have been added: see :meth:`discard`.
+        ``progress(phase, done, total)``, some of its pairs may have been added: see :meth:`discard`. Of what PyArrow
+        reads, done and total are rows, told at each record batch; total is 0 where a file does not say.
         """
         reading = options_of(options)[0]
         table = parquet.arrow_stream_of(path, reading.columns())
         if table is not None:
-            return add_table(self, table, reading, self._shape, self._codes, _native.flat_catalog_add_arrow)
+            call = _native.flat_catalog_add_arrow
+            return add_table(self, table, reading, self._shape, self._codes, call, progress)
         with Import(path, reading, catalog=self, progress=progress, runtime=self._runtime) as file:
             file.add_to_catalog(self, progress)
             return file.info

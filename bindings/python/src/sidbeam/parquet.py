@@ -112,7 +112,7 @@ def _scanned(dataset: Any, columns: Columns) -> ArrowFile:
         # Without limits the scanner reads ahead sixteen batches of as many files as there are cores.
         return dataset.scanner(columns=wanted or None, batch_readahead=2, fragment_readahead=1).to_reader()
 
-    return ArrowFile(reader)
+    return ArrowFile(reader, dataset.count_rows)
 
 
 def _streams(arrow: Any, files: list[Path], columns: Columns) -> Any:
