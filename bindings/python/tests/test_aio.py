@@ -213,7 +213,9 @@ def test_tables_end_with_their_tasks(tmp_path: Path) -> None:
             go_on.wait()
 
         task = asyncio.create_task(to_thread(catalog.add_file, path, progress=progress))
-        await at_work.wait()
+        begun = asyncio.create_task(at_work.wait())
+        await asyncio.wait([task, begun], return_when=asyncio.FIRST_COMPLETED)
+        assert not task.done()
         task.cancel()
         await asyncio.sleep(0)
         go_on.set()

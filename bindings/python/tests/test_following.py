@@ -226,7 +226,14 @@ def test_threads_that_open_get_one_follower(tmp_path: Path, monkeypatch: pytest.
         newest = Newest(Catalog.follow(tmp_path / "live"), index_alone, "there")
         newest._own, opened, follow = True, [], Catalog.follow
         begin = threading.Barrier(8)
-        monkeypatch.setattr(Catalog, "follow", lambda folder: opened.append(folder) or follow(folder))
+
+        def slowly(folder: str) -> Catalog:
+            opened.append(folder)
+            for _ in range(1000):
+                os.sched_yield()  # the others' turn
+            return follow(folder)
+
+        monkeypatch.setattr(Catalog, "follow", slowly)
 
         def get() -> None:
             begin.wait()
