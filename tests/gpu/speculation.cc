@@ -54,7 +54,6 @@ void expect_all_accepted(const Options& options, int32_t mode, const char* name)
   const gpu::DevicePlace there(0);
   for (int64_t i = 0; i < options.cases; ++i) {
     Case c = speculation::accepted_case(static_cast<uint64_t>(options.seed + i), mode);
-    c.live = false;
     sidbeam_speculation_stats stats = SIDBEAM_SPECULATION_STATS_INIT;
     speculation::speculative(c, speculation::make_world(c, there), stats);
     expect(stats.accepted_levels == stats.drafted_levels, name, ", seed ", options.seed + i, ": ",
@@ -72,7 +71,6 @@ void compare_cases(const Options& options, int32_t mode, const char* name) {
 #endif
     Case c = speculation::random_case(seed + (static_cast<uint64_t>(mode) << 32), mode);
     c.given_lse = c.given_lse || seed % 2 == 0;
-    c.live = false;  // a device has the sections of one index
     // The sessions' own steps by a graph each, or all on the default stream, which cannot be captured.
     const bool captured = seed % 3 == 0, default_stream = seed % 3 == 1;
     const gpu::DevicePlace there(0, captured ? gpu::Steps::kCaptured : gpu::Steps::kEager, default_stream);
