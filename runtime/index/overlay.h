@@ -47,9 +47,10 @@ struct OverlayView {
   uint64_t shared = 0;
 };
 
-// Whether a node of a level is one of the delta, as the root is where there is one.
+// Whether a node of a level is one of the delta, as the root is where there is one. (What is at hand is asked first,
+// since few nodes need the overlay, a load.)
 SIDBEAM_HD inline bool in_delta(const IndexView& index, int level, uint64_t node) {
-  return index.overlay != nullptr && (node >= kDeltaNode || level == 0);
+  return (node >= kDeltaNode || level == 0) && index.overlay != nullptr;
 }
 
 // The place of a node of the delta among the joined ones of its level, or kNoNode.

@@ -183,7 +183,7 @@ __device__ inline Children children_of(const IndexView& index, const RulesView* 
   const uint32_t all = children.codes + (children.ends ? 1 : 0);
   if (strategy == SIDBEAM_STRATEGY_TRIE) {
     children.rules = rules;
-    if ((node >= kDeltaNode || level == 0) && index.overlay != nullptr) {
+    if (in_delta(index, level, node)) {
       children.open_added(node);
     } else {
       children.open_base(node);
