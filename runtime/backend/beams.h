@@ -123,16 +123,4 @@ SIDBEAM_HD BeamSid sid_of_beam(const IndexView* index, const History& history, i
   return sid;
 }
 
-// The item rows of one SID: how many there are, and how many of them a limit per SID leaves.
-struct SidRows {
-  uint64_t first = 0;
-  int64_t count = 0, wanted = 0;
-};
-SIDBEAM_HD inline SidRows rows_of_sid(const IndexView* index, int64_t ordinal, int64_t limit_per_sid) {
-  if (index == nullptr || ordinal < 0) return {};
-  const OrdinalRange all = item_rows(*index, static_cast<uint64_t>(ordinal));
-  const auto count = static_cast<int64_t>(all.hi - all.lo);
-  return {all.lo, count, limit_per_sid > 0 ? std::min(count, limit_per_sid) : count};
-}
-
 }  // namespace sidbeam

@@ -125,7 +125,7 @@ int64_t write_rules(const DeviceRules& rules, uint8_t* here, const uint8_t* ther
     view.delta = writer.write(delta_of(rules), *rules.rules->delta);
     view.merged = writer.write(merged_of(rules), merged);
   }
-  const int64_t end = std::max(writer.at, base.bytes());
+  const int64_t end = writer.at;
   writer.at = 0;
   writer.write(base, view);
   return end;

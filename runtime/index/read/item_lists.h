@@ -1,5 +1,6 @@
 // The item rows of several SIDs, one after the other, as far as a cap and limits go; on request without the items of
-// the SIDs before. Device kernels and the CPU share the rules, except for the cap. Safe on damaged contents.
+// the SIDs before. Device kernels have lists and a cap of their own, and what looks into the repeats from here. Safe on
+// damaged contents.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

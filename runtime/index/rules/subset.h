@@ -71,12 +71,14 @@ struct LevelRules {
 struct RulesView {
   bool only_listed = false;           // an allow list: what is not listed is not allowed. Else what is listed is not
   uint64_t sids_left = 0;             // SIDs that are allowed
-  const LevelRules* level = nullptr;  // [csr_levels]
+  const LevelRules* level = nullptr;  // [csr_levels]; of a delta and of merged rows [levels]
   Subset sids;                        // read in the tail of a compact trie
   Subset rows;
   // Of a snapshot with a delta, which follows rules by itself; all the others are the base's.
   const RulesView* delta = nullptr;
-  const RulesView* merged = nullptr;  // of merged rows at every level, and of nothing else; lists on devices alone
+  // What is left of the entries of merged rows, level by level, without sids or rows. Lists of entries are for devices;
+  // the CPU asks where an entry leads.
+  const RulesView* merged = nullptr;
 
   // Whether number i of a subset is allowed.
   SIDBEAM_HD bool allows(const Subset& subset, uint64_t i) const {
