@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/filter_copy.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "backend/upload_parts.h"
@@ -9,8 +8,6 @@
 
 namespace sidbeam {
 namespace {
-
-constexpr int64_t kMostChunk = int64_t{8} << 20;
 
 // bits_from() reads a word more than there are numbers.
 void add_bits(UploadParts& parts, const uint64_t* bits, uint64_t numbers) {
@@ -22,7 +19,8 @@ uint64_t edges_of(const OverlayView& overlay, int32_t level) { return overlay.le
 
 }  // namespace
 
-FilterCopy::FilterCopy(Ref<Device> device, const IndexView& index, const RulesView& filter) {
+FilterCopy::FilterCopy(Ref<Device> device, const IndexView& index, const RulesView& filter,
+                       const sidbeam_upload_config& config) {
   UploadParts parts;
   const auto each_trie = [&](const auto& visit) {
     visit(filter, base_, index, index.csr_levels);
@@ -35,9 +33,9 @@ FilterCopy::FilterCopy(Ref<Device> device, const IndexView& index, const RulesVi
     add_bits(parts, here.sids.bits, trie.sids);
     for (int32_t l = levels - 1; l >= 0; --l) add_bits(parts, here.level[l].edges.bits, edges_of(trie, l));
   });
-  const int64_t chunk = std::min(kMostChunk, parts.bytes());
-  upload_ = Ref<Upload>::adopt(new Upload(std::move(device), 0, parts.bytes(), chunk, nullptr));
-  parts.copy_to(*upload_, chunk, [](int64_t) {});
+  const int64_t chunk = chunk_of(config, parts.bytes());
+  upload_ = Ref<Upload>::adopt(new Upload(std::move(device), 0, parts.bytes(), chunk, config.stream));
+  parts.copy_to(*upload_, config);
   upload_->finish();
   const auto there = [&](const uint64_t* bits) { return parts.there(bits, upload_->base()); };
   each_trie([&](const RulesView& here, TrieBits& copy, const auto&, int32_t levels) {
@@ -53,22 +51,13 @@ FilterCopy::FilterCopy(Ref<Device> device, const IndexView& index, const RulesVi
   base_.view.merged = &merged_.view;
 }
 
-Ref<FilterCopy> FilterCopies::bring(Devices& devices, int32_t device_id, const IndexView& index,
-                                    const RulesView& filter) const {
-  Made& made = made_.get();
-  const std::lock_guard lock(made.mutex);
-  for (const Ref<FilterCopy>& copy : made.copies)
-    if (copy->upload().device().id() == device_id) return Ref<FilterCopy>::share(copy.get());
-  auto copy = Ref<FilterCopy>::adopt(new FilterCopy(Ref<Device>::share(&devices.open(device_id)), index, filter));
-  made.copies.push_back(Ref<FilterCopy>::share(copy.get()));
-  return copy;
-}
-
-void FilterCopies::forget(int32_t device_id) const {
-  Made* made = made_.find();
-  if (made == nullptr) return;
-  const std::lock_guard lock(made->mutex);
-  std::erase_if(made->copies, [&](const Ref<FilterCopy>& copy) { return copy->upload().device().id() == device_id; });
+Ref<FilterCopy> FilterCopies::bring(Devices& devices, const IndexView& index, const RulesView& filter,
+                                    const sidbeam_upload_config& config) const {
+  const auto fits = [&](const FilterCopy& copy) { return copy.device().id() == config.device_id; };
+  return copies()->bring(fits, [&] {
+    Ref<Device> device = Ref<Device>::share(&devices.open(config.device_id));
+    return Ref<FilterCopy>::adopt(new FilterCopy(std::move(device), index, filter, config));
+  });
 }
 
 }  // namespace sidbeam

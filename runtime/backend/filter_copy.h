@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <mutex>
+#include <memory>
 #include <vector>
 
+#include "backend/copies.h"
 #include "backend/device.h"
 #include "index/rules/subset.h"
 #include "index/views.h"
+#include "sidbeam/index.h"
 #include "support/process.h"
 
 namespace sidbeam {
@@ -15,12 +17,13 @@ namespace sidbeam {
 class FilterCopy final : public RefCounted<FilterCopy> {
  public:
   // Copies the bits of `filter`, a view without lists, and waits.
-  FilterCopy(Ref<Device> device, const IndexView& index, const RulesView& filter);
+  FilterCopy(Ref<Device> device, const IndexView& index, const RulesView& filter, const sidbeam_upload_config& config);
   FilterCopy(const FilterCopy&) = delete;
   FilterCopy& operator=(const FilterCopy&) = delete;
   // Its bits are on the device.
   const RulesView& view() const { return base_.view; }
   const Upload& upload() const { return *upload_; }
+  const Device& device() const { return upload_->device(); }
 
  private:
   struct TrieBits {
@@ -34,9 +37,10 @@ class FilterCopy final : public RefCounted<FilterCopy> {
 // Any number of threads at a time. A forked child has none of its parent's.
 class FilterCopies {
  public:
-  // The copy on a device, made by the first who asks.
-  Ref<FilterCopy> bring(Devices& devices, int32_t device_id, const IndexView& index, const RulesView& filter) const;
-  void forget(int32_t device_id) const;
+  // The copy on config.device_id, made by the first who asks; kinds and verify are none of its own.
+  Ref<FilterCopy> bring(Devices& devices, const IndexView& index, const RulesView& filter,
+                        const sidbeam_upload_config& config) const;
+  std::shared_ptr<Copies<FilterCopy>> copies() const { return made_.get().copies; }
   int64_t bytes() const {
     return bytes_of([](const Device&) { return true; });
   }
@@ -47,18 +51,15 @@ class FilterCopies {
  private:
   template <class Counts>
   int64_t bytes_of(const Counts& counts) const {
-    Made* made = made_.find();
-    if (made == nullptr) return 0;
-    const std::lock_guard lock(made->mutex);
     int64_t bytes = 0;
-    for (const Ref<FilterCopy>& copy : made->copies)
-      bytes += counts(copy->upload().device()) ? copy->upload().bytes() : 0;
+    if (const Made* made = made_.find())
+      made->copies->for_each(
+          [&](const FilterCopy& copy) { bytes += counts(copy.device()) ? copy.upload().bytes() : 0; });
     return bytes;
   }
 
   struct Made {
-    std::mutex mutex;  // held as long as a copy takes, so that nothing is copied twice
-    std::vector<Ref<FilterCopy>> copies;
+    std::shared_ptr<Copies<FilterCopy>> copies = std::make_shared<Copies<FilterCopy>>();
   };
 
   mutable OfProcess<Made> made_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/overlay_upload.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -11,8 +10,6 @@
 
 namespace sidbeam {
 namespace {
-
-constexpr int64_t kMostChunk = int64_t{8} << 20;
 
 struct OverlayArrays {
   const IndexView& delta;
@@ -62,10 +59,10 @@ class OverlayPlan {
   }
 
   int64_t bytes() const { return parts_.bytes(); }
-  void copy_to(Upload& upload, int64_t chunk, const std::function<void(int64_t)>& passed) {
+  void copy_to(Upload& upload, const sidbeam_upload_config& config) {
     const uint8_t* base = upload.base();
     place(base);
-    parts_.copy_to(upload, chunk, passed);
+    parts_.copy_to(upload, config);
     IndexView view = beside_;
     view.overlay = parts_.there(&view_, base);
     upload.finish(view, false);
@@ -131,13 +128,12 @@ class OverlayPlan {
 }  // namespace
 
 Ref<Upload> upload_overlay(Ref<Device> device, const Index& delta, const OverlayView& overlay, const IndexView& beside,
-                           Ref<Upload> below, const sidbeam_upload_config& config,
-                           const std::function<void(int64_t)>& passed) {
+                           Ref<Upload> below, const sidbeam_upload_config& config) {
   OverlayPlan plan(delta, overlay, beside);
-  const int64_t most = config.chunk_bytes > 0 ? config.chunk_bytes : kMostChunk, chunk = std::min(most, plan.bytes());
+  const int64_t chunk = chunk_of(config, plan.bytes());
   auto made = Ref<Upload>::adopt(
       new Upload(std::move(device), SIDBEAM_KIND_TRIE, plan.bytes(), chunk, config.stream, std::move(below)));
-  plan.copy_to(*made, chunk, passed);
+  plan.copy_to(*made, config);
   return made;
 }
 

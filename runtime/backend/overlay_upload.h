@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
-
 #include "backend/device.h"
 #include "index/index.h"
 #include "index/overlay.h"
@@ -12,9 +10,8 @@ namespace sidbeam {
 
 // `beside` is the view of the base that `below`, on the same device, has. Costs as much as there is in delta and
 // overlay, whatever the base. Masks of merged rows stay here: no device kernel finds children by a mask, and where an
-// entry of such a row leads is looked up in the tries. passed(bytes) is called after each copy.
+// entry of such a row leads is looked up in the tries. config.kinds and config.verify are those of the base.
 Ref<Upload> upload_overlay(Ref<Device> device, const Index& delta, const OverlayView& overlay, const IndexView& beside,
-                           Ref<Upload> below, const sidbeam_upload_config& config,
-                           const std::function<void(int64_t)>& passed);
+                           Ref<Upload> below, const sidbeam_upload_config& config);
 
 }  // namespace sidbeam

@@ -2,17 +2,14 @@
 #include "backend/upload.h"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
 #include "backend/overlay_upload.h"
+#include "backend/upload_parts.h"
 #include "index/format.h"
 #include "sidbeam/builder.h"
 
 namespace sidbeam {
 namespace {
-
-constexpr int64_t kDefaultChunk = int64_t{8} << 20;
 
 // A section and where it lies in the upload.
 struct PlacedSection {
@@ -45,25 +42,9 @@ IndexView device_view(const Index& index, const Placement& placement, const uint
   return view;
 }
 
-// Keeps copies below a rate by sleeping between chunks.
-class Throttle {
- public:
-  explicit Throttle(int64_t bytes_per_second) : rate_(static_cast<double>(bytes_per_second)) {}
-  void passed(int64_t bytes) {
-    if (rate_ <= 0) return;
-    bytes_ += static_cast<double>(bytes);
-    std::this_thread::sleep_until(begin_ + std::chrono::duration<double>(bytes_ / rate_));
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  double rate_, bytes_ = 0;
-  std::chrono::time_point<Clock> begin_ = Clock::now();
-};
-
 Ref<Upload> upload(Ref<Device> device, const Index& index, const sidbeam_upload_config& config) {
   const Placement placement = placement_of(index, config.kinds);
-  const int64_t chunk = config.chunk_bytes > 0 ? config.chunk_bytes : kDefaultChunk;
+  const int64_t chunk = chunk_of(config, placement.bytes);
   auto made = Ref<Upload>::adopt(new Upload(std::move(device), config.kinds, placement.bytes, chunk, config.stream));
   Throttle throttle(config.bytes_per_second);
   for (const PlacedSection& part : placement.parts) {
@@ -98,64 +79,65 @@ int32_t kinds_for(int32_t strategy, const IndexView& index) {
 }
 
 Ref<Upload> Uploads::find(int32_t device_id, int32_t kinds) const {
-  Made* made = made_.find();
+  const Made* made = made_.find();
   if (made == nullptr) return {};
-  const std::lock_guard lock(made->mutex);
-  for (const Ref<Upload>& upload : made->uploads)
-    if (upload->device().id() == device_id && (upload->kinds() & kinds) == kinds)
-      return Ref<Upload>::share(upload.get());
-  return {};
+  return made->copies->find(
+      [&](const Upload& upload) { return upload.device().id() == device_id && (upload.kinds() & kinds) == kinds; });
 }
 
 Ref<Upload> Uploads::bring(Devices& devices, const Index& index, const sidbeam_upload_config& config) {
-  Made& made = made_.get();
-  const std::lock_guard bringing(made.bringing);
-  if (Ref<Upload> found = find(config.device_id, config.kinds)) return found;
-  Ref<Upload> brought = upload(Ref<Device>::share(&devices.open(config.device_id)), index, config);
-  const std::lock_guard lock(made.mutex);
-  made.uploads.push_back(Ref<Upload>::share(brought.get()));
-  return brought;
+  const auto fits = [&](const Upload& upload) {
+    return upload.device().id() == config.device_id && (upload.kinds() & config.kinds) == config.kinds;
+  };
+  return made_.get().copies->bring(
+      fits, [&] { return upload(Ref<Device>::share(&devices.open(config.device_id)), index, config); });
+}
+
+Ref<Upload> Uploads::find_overlay(const Upload& below) const {
+  const Made* made = made_.find();
+  if (made == nullptr) return {};
+  return made->copies->find([&](const Upload& upload) { return upload.below() == &below; });
 }
 
 Ref<Upload> Uploads::bring_overlay(Devices& devices, const Index& delta, const Index& base, const IndexView& version,
                                    Ref<Upload> below, const sidbeam_upload_config& config) {
+  Copies<Upload>& copies = *made_.get().copies;
+  const auto is_beside = [&](const Upload& upload) { return upload.below() == below.get(); };
+  return copies.bring(is_beside, [&] {
+    const IndexView beside = device_view(base, placement_of(base, below->kinds()), below->base());
+    const int32_t device_id = below->device().id();
+    Ref<Upload> made = upload_overlay(Ref<Device>::share(&devices.open(device_id)), delta, *version.overlay, beside,
+                                      share(below), config);
+    copies.forget(device_id);  // one beside a base that was unloaded meanwhile
+    return made;
+  });
+}
+
+void Uploads::take_along(const std::shared_ptr<OnDevices>& copies) {
   Made& made = made_.get();
-  const std::lock_guard bringing(made.bringing);
-  const auto is_beside = [&](const Ref<Upload>& upload) { return upload->below() == below.get(); };
-  {
-    const std::lock_guard lock(made.mutex);
-    const auto found = std::find_if(made.uploads.begin(), made.uploads.end(), is_beside);
-    if (found != made.uploads.end()) return share(*found);
-  }
-  Throttle throttle(config.bytes_per_second);
-  const IndexView beside = device_view(base, placement_of(base, below->kinds()), below->base());
-  const int32_t device_id = below->device().id();
-  Ref<Upload> brought = upload_overlay(Ref<Device>::share(&devices.open(device_id)), delta, *version.overlay, beside,
-                                       std::move(below), config, [&](int64_t bytes) { throttle.passed(bytes); });
   const std::lock_guard lock(made.mutex);
-  // One beside a base that was unloaded since goes.
-  std::erase_if(made.uploads, [&](const Ref<Upload>& upload) { return upload->device().id() == device_id; });
-  made.uploads.push_back(share(brought));
-  return brought;
+  std::erase_if(made.others, [&](const auto& other) { return other.expired() || other.lock() == copies; });
+  made.others.push_back(copies);
 }
 
 void Uploads::forget(int32_t device_id) {
   Made* made = made_.find();
   if (made == nullptr) return;
+  made->copies->forget(device_id);
   const std::lock_guard lock(made->mutex);
-  std::erase_if(made->uploads, [&](const Ref<Upload>& upload) { return upload->device().id() == device_id; });
+  for (const auto& other : made->others)
+    if (const std::shared_ptr<OnDevices> copies = other.lock()) copies->forget(device_id);
 }
 
 sidbeam_upload_info Uploads::describe(int32_t device_id) const {
   sidbeam_upload_info out = SIDBEAM_UPLOAD_INFO_INIT;
-  Made* made = made_.find();
+  const Made* made = made_.find();
   if (made == nullptr) return out;
-  const std::lock_guard lock(made->mutex);
-  for (const Ref<Upload>& upload : made->uploads) {
-    if (upload->device().id() != device_id) continue;
-    out.kinds |= upload->kinds();
-    out.bytes += upload->bytes();
-  }
+  made->copies->for_each([&](const Upload& upload) {
+    if (upload.device().id() != device_id) return;
+    out.kinds |= upload.kinds();
+    out.bytes += upload.bytes();
+  });
   return out;
 }
 

@@ -1,14 +1,40 @@
-// Arrays that are to be copied to a device together.
+// What copies to a device have in common: their chunks and their rate, and arrays that are copied together.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 #include "backend/device.h"
+#include "sidbeam/index.h"
 
 namespace sidbeam {
+
+inline constexpr int64_t kDefaultChunk = int64_t{8} << 20;
+
+// What is copied at a time of an upload of so many bytes.
+inline int64_t chunk_of(const sidbeam_upload_config& config, int64_t bytes) {
+  return std::min(config.chunk_bytes > 0 ? config.chunk_bytes : kDefaultChunk, bytes);
+}
+
+// Keeps copies below a rate by sleeping between chunks.
+class Throttle {
+ public:
+  explicit Throttle(int64_t bytes_per_second) : rate_(static_cast<double>(bytes_per_second)) {}
+  void passed(int64_t bytes) {
+    if (rate_ <= 0) return;
+    bytes_ += static_cast<double>(bytes);
+    std::this_thread::sleep_until(begin_ + std::chrono::duration<double>(bytes_ / rate_));
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  double rate_, bytes_ = 0;
+  std::chrono::time_point<Clock> begin_ = Clock::now();
+};
 
 // Each once, whatever number of views has it.
 class UploadParts {
@@ -21,14 +47,15 @@ class UploadParts {
     bytes_ += (bytes + kUploadAlignment - 1) / kUploadAlignment * kUploadAlignment;
   }
   int64_t bytes() const { return bytes_; }
-  // Calls passed(bytes) after each copy of at most `chunk`.
-  template <class Passed>
-  void copy_to(Upload& upload, int64_t chunk, const Passed& passed) const {
+  // In the chunks, and at the rate, of `config`.
+  void copy_to(Upload& upload, const sidbeam_upload_config& config) const {
+    const int64_t chunk = chunk_of(config, bytes_);
+    Throttle throttle(config.bytes_per_second);
     for (const Part& part : parts_)
       for (int64_t at = 0; at < part.bytes; at += chunk) {
         const int64_t n = std::min(chunk, part.bytes - at);
         upload.copy(part.at + at, static_cast<const uint8_t*>(part.from) + at, n);
-        passed(n);
+        throttle.passed(n);
       }
   }
   // Where an array is in an upload at `base`; nullptr if it is none of these.

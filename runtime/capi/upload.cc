@@ -59,7 +59,7 @@ sidbeam_status sidbeam_index_upload(sidbeam_index* index, const sidbeam_upload_c
     require(index, "index");
     const sidbeam_upload_config checked = upload_config(config, index->index.view);
     index->bring_upload(checked);
-    if ((checked.kinds & SIDBEAM_KIND_TRIE) != 0) index->bring_live(checked.device_id);
+    if ((checked.kinds & SIDBEAM_KIND_TRIE) != 0) index->bring_live(checked);
     log(*index->runtime, SIDBEAM_LOG_INFO, "index %s is on CUDA device %d: %lld bytes",
         index->index.header.info.fingerprint, checked.device_id,
         static_cast<long long>(index->describe_upload(checked.device_id).bytes));

@@ -84,36 +84,27 @@ struct sidbeam_index final : sidbeam::RefCounted<sidbeam_index> {
   // which is brought where they are.
   sidbeam::Ref<sidbeam::Upload> find_upload(int32_t device_id, int32_t kinds) {
     sidbeam_upload_config config = SIDBEAM_UPLOAD_CONFIG_INIT;
+    config.device_id = device_id;
     config.kinds = kinds;
-    return with_overlay((version != nullptr ? version->base->uploads : uploads).find(device_id, kinds), config);
+    return with_overlay(base_uploads().find(device_id, kinds), config);
   }
   sidbeam::Ref<sidbeam::Upload> bring_upload(const sidbeam_upload_config& config) {
-    sidbeam_index& of = version != nullptr ? *version->base : *this;
-    return with_overlay(of.uploads.bring(runtime->devices, of.index, config), config);
+    return with_overlay(base_uploads().bring(runtime->devices, base().index, config), config);
   }
   // The bits of what has not gone, where something has; null: none.
-  sidbeam::Ref<sidbeam::FilterCopy> bring_live(int32_t device_id) const {
+  sidbeam::Ref<sidbeam::FilterCopy> bring_live(const sidbeam_upload_config& config) {
     if (live_rules() == nullptr) return {};
-    return version->copies.bring(runtime->devices, device_id, index.view, *live_rules());
+    if (version->copies.bytes_on(config.device_id) == 0) base_uploads().take_along(version->copies.copies());
+    return version->copies.bring(runtime->devices, index.view, *live_rules(), config);
   }
-  void unload(int32_t device_id) {
-    if (version == nullptr) return uploads.forget(device_id);
-    version->copies.forget(device_id);
-    if (version->delta) version->delta->uploads.forget(device_id);
-    version->base->uploads.forget(device_id);
-  }
+  // With its base go what all versions of its generation have there.
+  void unload(int32_t device_id) { base_uploads().forget(device_id); }
   // What of it, its base included, is on a device.
   sidbeam_upload_info describe_upload(int32_t device_id) const {
     sidbeam_upload_info info = base().uploads.describe(device_id);
     if (version != nullptr) info.bytes += version->copies.bytes_on(device_id);
     if (delta() != nullptr) info.bytes += delta()->uploads.describe(device_id).bytes;
     return info;
-  }
-  sidbeam::Ref<sidbeam::Upload> with_overlay(sidbeam::Ref<sidbeam::Upload> of_base,
-                                             const sidbeam_upload_config& config) {
-    if (!of_base || delta() == nullptr || (config.kinds & SIDBEAM_KIND_TRIE) == 0) return of_base;
-    return version->delta->uploads.bring_overlay(runtime->devices, version->delta->index, version->base->index,
-                                                 index.view, std::move(of_base), config);
   }
   const sidbeam_index* delta() const { return version != nullptr ? version->delta.get() : nullptr; }
   const uint64_t* live_rows() const { return version != nullptr ? version->live_bits() : nullptr; }
@@ -155,6 +146,21 @@ struct sidbeam_index final : sidbeam::RefCounted<sidbeam_index> {
   const sidbeam::IdTable& find_id_table() const {
     if (version != nullptr) return version->base->find_id_table();
     return id_table.get([&] { return std::make_unique<const sidbeam::IdTable>(index.view, runtime->allocator); });
+  }
+
+ private:
+  sidbeam::Uploads& base_uploads() { return version != nullptr ? version->base->uploads : uploads; }
+  sidbeam::Ref<sidbeam::Upload> with_overlay(sidbeam::Ref<sidbeam::Upload> of_base,
+                                             const sidbeam_upload_config& config) {
+    if (!of_base || delta() == nullptr || (config.kinds & SIDBEAM_KIND_TRIE) == 0) return of_base;
+    // Beside the same one each time, however many the base has.
+    sidbeam::Ref<sidbeam::Upload> below = base_uploads().find(config.device_id, SIDBEAM_KIND_TRIE);
+    if (!below) below = std::move(of_base);  // it was unloaded meanwhile
+    sidbeam::Uploads& overlays = version->delta->uploads;
+    if (sidbeam::Ref<sidbeam::Upload> found = overlays.find_overlay(*below)) return found;
+    base_uploads().take_along(overlays.copies());
+    return overlays.bring_overlay(runtime->devices, version->delta->index, version->base->index, index.view,
+                                  std::move(below), config);
   }
 };
 
@@ -218,7 +224,9 @@ struct sidbeam_constraint final : sidbeam::Constraint {
     const sidbeam::RulesView* left = filtered();
     if (left == nullptr || (lists != nullptr && (**lists).view().only_listed))
       return {};  // an allow list is what the filter left
-    if (!filter) return index->bring_live(device_id);
-    return filter->copies.bring(index->runtime->devices, device_id, index->index.view, *left);
+    sidbeam_upload_config config = SIDBEAM_UPLOAD_CONFIG_INIT;
+    config.device_id = device_id;
+    if (!filter) return index->bring_live(config);
+    return filter->copies.bring(index->runtime->devices, index->index.view, *left, config);
   }
 };

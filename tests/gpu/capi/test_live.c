@@ -278,20 +278,51 @@ static void a_version_that_is_unloaded_and_uploaded_again_serves_on(void) {
   stop_serving(&s);
 }
 
-/* A base that was unloaded stays for the overlays beside it, until they are brought beside the next one. */
-static void an_overlay_is_beside_the_base_that_is_there(void) {
-  sidbeam_catalog* catalog = make_catalog(NULL);
+/* A base that was unloaded is held by no overlay beside it, whichever index of the generation was named. */
+static void all_that_a_generation_has_there_goes_with_its_base(void) {
+  for (int64_t unloaded = 1; unloaded <= 3; ++unloaded) {
+    sidbeam_catalog* catalog = make_catalog(NULL);
+    CHECK_INT(publish_pair(catalog, "011", 40), 2);
+    CHECK_OK(remove_item(catalog, 12, &err));
+    CHECK_INT(publish_pair(catalog, "123", 41), 3);
+    sidbeam_index* versions[] = {version_of(catalog, 1), version_of(catalog, 2), version_of(catalog, 3)};
+    for (int again = 0; again < 2; ++again) {
+      CHECK_OK(sidbeam_index_upload(versions[1], NULL, &err));
+      CHECK_INT(live_allocations(), 2);
+      CHECK_OK(sidbeam_index_upload(versions[2], NULL, &err));
+      CHECK_INT(live_allocations(), 4); /* another overlay, and what is live */
+      sidbeam_index_unload(versions[unloaded - 1], 0);
+      CHECK_INT(live_allocations(), 0);
+      for (size_t i = 0; i < COUNT(versions); ++i) CHECK_INT(uploaded(versions[i]).bytes, 0);
+    }
+    for (size_t i = 0; i < COUNT(versions); ++i) sidbeam_index_release(versions[i]);
+    sidbeam_catalog_close(catalog);
+    check_nothing_is_left();
+  }
+}
+
+/* Two uploads of a base have a trie. */
+static void an_overlay_stays_where_it_is_when_another_kind_of_its_base_comes(void) {
+  sidbeam_catalog* catalog = NULL;
+  sidbeam_index* base = make_index(&small, SIDBEAM_KIND_TRIE | SIDBEAM_KIND_SORTED);
+  CHECK_OK(sidbeam_catalog_create(base, NULL, NULL, &catalog, &err));
+  sidbeam_index_release(base);
   CHECK_INT(publish_pair(catalog, "011", 40), 2);
-  sidbeam_index *first = version_of(catalog, 1), *second = version_of(catalog, 2);
-  CHECK_OK(sidbeam_index_upload(second, NULL, &err));
-  CHECK_INT(live_allocations(), 2);
-  sidbeam_index_unload(first, 0);
-  CHECK_INT(uploaded(first).bytes, 0);
-  CHECK_INT(live_allocations(), 2);
-  CHECK_OK(sidbeam_index_upload(second, NULL, &err));
-  CHECK_INT(live_allocations(), 2);
-  sidbeam_index_release(first);
-  sidbeam_index_release(second);
+  sidbeam_constraint* constraint = constraint_of(catalog, 2);
+  const sidbeam_session_config config = cuda_config(constraint);
+  sidbeam_session* session = make_session(&config);
+  CHECK_OK(start_under(session, 0, constraint, NULL));
+  const int64_t live = live_allocations();
+  sidbeam_index* version = version_of(catalog, 2);
+  CHECK_OK(sidbeam_index_upload(version, NULL, &err));
+  CHECK_INT(live_allocations(), live + 1); /* the base with both kinds */
+  fail_allocation(1);
+  CHECK_OK(start_under(session, 0, constraint, NULL));
+  CHECK_OK(sidbeam_index_upload(version, NULL, &err));
+  fail_allocation(0);
+  sidbeam_index_release(version);
+  sidbeam_session_destroy(session);
+  sidbeam_constraint_release(constraint);
   sidbeam_catalog_close(catalog);
   check_nothing_is_left();
 }
@@ -344,7 +375,8 @@ int main(void) {
       TEST(an_old_versions_memory_goes_after_the_work_that_reads_it),
       TEST(a_later_base_goes_with_its_versions_after_the_work),
       TEST(a_version_that_is_unloaded_and_uploaded_again_serves_on),
-      TEST(an_overlay_is_beside_the_base_that_is_there),
+      TEST(all_that_a_generation_has_there_goes_with_its_base),
+      TEST(an_overlay_stays_where_it_is_when_another_kind_of_its_base_comes),
       TEST(a_start_with_a_version_that_fails_leaves_slots_as_they_were),
   };
   return RUN_TESTS(tests);

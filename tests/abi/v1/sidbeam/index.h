@@ -262,10 +262,12 @@ typedef struct sidbeam_upload_info {
  * stream may use it. If all of it is there already, nothing happens. A kind that is missing is brought by a second
  * copy, so name all kinds at once. Creating a session or a constraint set uploads what it needs and does not find.
  * Of a version of a live catalogue its base is copied, once for all versions of a generation, and beside it what has
- * been added since and, where something has gone, a bit for each row, SID and edge. Where the base is there, a start
- * brings these two itself.
+ * been added since and, where something has gone, a bit for each row, SID and edge; at the same rate, in the same
+ * chunks. Where the base is there, a start brings these two itself. A session that lists distinct items also needs what
+ * base and additions repeat, together, and brings it anew for each publish that adds: that costs as much as the base
+ * has items with several SIDs.
  * Errors: INVALID_ARGUMENT, MISSING_SECTION (a kind that the index lacks), NO_DEVICE, OUT_OF_MEMORY, CORRUPT (verify),
- * DEVICE_ERROR; then nothing has changed. */
+ * DEVICE_ERROR; then nothing has changed, except that a version's base stays if it was brought before the error. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_upload(
     sidbeam_index* index, const sidbeam_upload_config* config, sidbeam_error* err);
 /* What is on a device; does not touch the device. */
@@ -273,7 +275,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_upload(
     const sidbeam_index* index, int32_t device_id, sidbeam_upload_info* out, sidbeam_error* err);
 /* Gives up the index's own hold on its copies on a device; releasing the index does so too. Sessions, slots and sets
  * keep theirs. The memory goes back once the last of them is gone and the work that they enqueued is done; nothing
- * waits for that. */
+ * waits for that. Of a version of a live catalogue, or its base, all copies of its generation go: the base and what all
+ * versions have beside it. */
 SIDBEAM_API void sidbeam_index_unload(sidbeam_index* index, int32_t device_id);
 
 #ifdef __cplusplus
