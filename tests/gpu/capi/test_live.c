@@ -327,6 +327,64 @@ static void an_overlay_stays_where_it_is_when_another_kind_of_its_base_comes(voi
   check_nothing_is_left();
 }
 
+/* Memory of device 1 comes only after what is on device 0 was found. */
+typedef struct upload_beside {
+  sidbeam_index* version;
+  int64_t calls;
+} upload_beside;
+
+static void* allocate_slowly(void* context, int32_t device_id, int64_t bytes, void* stream) {
+  upload_beside* beside = context;
+  (void)stream;
+  if (device_id == 1) {
+    CHECK_OK(sidbeam_index_upload(beside->version, NULL, &err));
+    CHECK(uploaded(beside->version).bytes > 0);
+    ++beside->calls;
+  }
+  return device_memory((size_t)bytes);
+}
+
+static void release(void* context, int32_t device_id, void* memory, int64_t bytes, void* stream) {
+  (void)context, (void)device_id, (void)bytes, (void)stream;
+  release_device(memory);
+}
+
+static void what_is_there_is_found_while_another_device_is_uploaded_to(void) {
+  upload_beside beside = {NULL, 0};
+  sidbeam_device_allocator allocator = SIDBEAM_DEVICE_ALLOCATOR_INIT;
+  sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
+  sidbeam_upload_config other = SIDBEAM_UPLOAD_CONFIG_INIT;
+  sidbeam_runtime* runtime = NULL;
+  sidbeam_builder* builder = NULL;
+  sidbeam_index* base = NULL;
+  sidbeam_catalog* catalog = NULL;
+  set_devices(2);
+  allocator.context = &beside;
+  allocator.allocate = allocate_slowly;
+  allocator.release = release;
+  config.device_allocator = &allocator;
+  CHECK_OK(sidbeam_runtime_create(&config, &runtime, &err));
+  const sidbeam_builder_config shape = builder_config(&small, SIDBEAM_KIND_TRIE);
+  CHECK_OK(sidbeam_builder_create(runtime, &shape, &builder, &err));
+  CHECK_OK(add_all(builder, &small, &err));
+  CHECK_OK(sidbeam_builder_finish(builder, &base, &err));
+  sidbeam_builder_destroy(builder);
+  CHECK_OK(sidbeam_catalog_create(base, NULL, NULL, &catalog, &err));
+  CHECK_OK(remove_item(catalog, 12, &err));
+  CHECK_INT(publish_pair(catalog, "011", 40), 2);
+  beside.version = version_of(catalog, 2);
+  CHECK_OK(sidbeam_index_upload(beside.version, NULL, &err));
+  other.device_id = 1;
+  CHECK_OK(sidbeam_index_upload(beside.version, &other, &err));
+  CHECK_INT(beside.calls, 3); /* base, overlay, and what is live */
+  sidbeam_index_release(beside.version);
+  sidbeam_index_release(base);
+  sidbeam_catalog_close(catalog);
+  sidbeam_runtime_release(runtime);
+  set_devices(1);
+  check_nothing_is_left();
+}
+
 enum { ALLOCATIONS, LAUNCHES, WAITS, FAULTS };
 static void fail_next(int kind, int64_t n) {
   fail_allocation(kind == ALLOCATIONS ? n : 0);
@@ -377,6 +435,7 @@ int main(void) {
       TEST(a_version_that_is_unloaded_and_uploaded_again_serves_on),
       TEST(all_that_a_generation_has_there_goes_with_its_base),
       TEST(an_overlay_stays_where_it_is_when_another_kind_of_its_base_comes),
+      TEST(what_is_there_is_found_while_another_device_is_uploaded_to),
       TEST(a_start_with_a_version_that_fails_leaves_slots_as_they_were),
   };
   return RUN_TESTS(tests);
