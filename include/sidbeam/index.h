@@ -267,7 +267,7 @@ typedef struct sidbeam_upload_info {
  * base and additions repeat, together, and brings it anew for each publish that adds: that costs as much as the base
  * has items with several SIDs.
  * Errors: INVALID_ARGUMENT, MISSING_SECTION (a kind that the index lacks), NO_DEVICE, OUT_OF_MEMORY, CORRUPT (verify),
- * DEVICE_ERROR; then nothing has changed, except that a version's base stays if it was brought before the error. */
+ * DEVICE_ERROR; then nothing has changed, but of a version the parts stay that came before the error. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_upload(
     sidbeam_index* index, const sidbeam_upload_config* config, sidbeam_error* err);
 /* What is on a device; does not touch the device. */
