@@ -42,6 +42,7 @@ target_sources(sidbeam_core PRIVATE
   index/live/merged_bits.cc
   index/live/merged_lists.cc
   index/live/overlay.cc
+  index/live/pair_additions.cc
   index/live/pair_store.cc
   index/live/publication.cc
   index/live/request_rules.cc

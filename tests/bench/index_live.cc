@@ -1,5 +1,6 @@
 // Table live: what a live catalogue costs its writer and those who open it: adding, publishing, removing, going back,
-// recovering, compacting. Processor time of the process, which has one thread; files are in the folder of --dir.
+// recovering, compacting; and what new items cost by their rate. Processor time of the process, which has one thread;
+// files are in the folder of --dir.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <filesystem>
@@ -22,7 +23,10 @@ struct LiveCase {
   Measurements* out = nullptr;
 
   void report(const std::string& what, const char* unit, const std::vector<double>& values) const {
-    out->push_back({"live", where, what, unit, summarise(values), ""});
+    report(where, what, unit, values);
+  }
+  void report(const Case& at, const std::string& what, const char* unit, const std::vector<double>& values) const {
+    out->push_back({"live", at, what, unit, summarise(values), ""});
   }
   Catalog create(const char* in = nullptr) const {
     return make<Catalog>("catalog_create", sidbeam_catalog_create, base.get(), in, config);
@@ -155,6 +159,58 @@ void measure_folder(const LiveCase& c, int64_t count) {
   c.report("build the base alone", "ms", builds);
 }
 
+// A publish a second while items come at a rate, and a compaction whenever 5 % of the base have been added, beside
+// building anew, which is what serves new items where a catalogue cannot change: what an add waits for at least, and
+// the processor time that a second of it takes.
+void measure_rates(const LiveCase& c) {
+  constexpr int kFills = 4;
+  const int64_t due = c.catalogue->sids / 20;
+  std::vector<int64_t> rates;
+  for (int64_t rate = 10; rate <= due / 50; rate *= 10) rates.push_back(rate);
+  std::vector<std::vector<double>> waits(rates.size());
+  const Catalog catalog = c.create();
+  for (int fill = 0; fill < kFills; ++fill) {
+    if (fill > 0) Fresh(c, due / (kFills - 1), static_cast<uint64_t>(fill)).add_to(catalog.get());
+    publish(catalog.get());
+    for (size_t i = 0; i < rates.size(); ++i) {
+      Fresh(c, rates[i], 100 + static_cast<uint64_t>(fill) * 10 + i).add_to(catalog.get());
+      waits[i].push_back(ms_of([&] { publish(catalog.get()); }));
+    }
+  }
+  const double compaction =
+      ms_of([&] { call("catalog_compact", sidbeam_catalog_compact, catalog.get(), nullptr, nullptr); });
+  const double build = ms_of([&] { (void)build_index(c.runtime.get(), *c.catalogue, SIDBEAM_KIND_COMPACT_TRIE); });
+  for (size_t i = 0; i < rates.size(); ++i) {
+    Case at = c.where;
+    at.emplace_back("adds a second", rates[i]);
+    double sum = 0;
+    for (const double wait : waits[i]) sum += wait;
+    const double compacting = compaction * static_cast<double>(rates[i]) / static_cast<double>(due);
+    c.report(at, "published", "ms to be visible", waits[i]);
+    c.report(at, "built anew", "ms to be visible", {build});
+    c.report(at, "published, compacted", "ms per second", {sum / kFills + compacting});
+    c.report(at, "built anew each second", "ms per second", {build});
+  }
+}
+
+LiveCase case_of(const Settings& settings, const sidbeam_catalog_config& config, const Catalogue& catalogue, Skew skew,
+                 Measurements& out) {
+  LiveCase c;
+  c.runtime = runtime_of(1);
+  c.config = &config;
+  c.base = build_index(c.runtime.get(), catalogue, SIDBEAM_KIND_COMPACT_TRIE);
+  c.catalogue = &catalogue;
+  c.codes = kCodes;
+  c.folder = settings.files->scratch() + ".live";
+  c.where = {{"N", catalogue.sids},
+             {"V", int64_t{kCodes}},
+             {"L", int64_t{kLevels}},
+             {"SIDs", skew == Skew::kUniform ? "uniform" : "zipf"}};
+  c.runs = settings.quick ? 2 : 7;
+  c.out = &out;
+  return c;
+}
+
 }  // namespace
 
 Measurements live_table(const Settings& settings) {
@@ -163,23 +219,12 @@ Measurements live_table(const Settings& settings) {
   config.sync = SIDBEAM_SYNC_HOST;
   for (const Skew skew : {Skew::kUniform, Skew::kZipf}) {
     const Catalogue catalogue = draw_catalogue(skew, settings.quick ? 20000 : 10000000, kLevels, kCodes);
-    LiveCase c;
-    c.runtime = runtime_of(1);
-    c.config = &config;
-    c.base = build_index(c.runtime.get(), catalogue, SIDBEAM_KIND_COMPACT_TRIE);
-    c.catalogue = &catalogue;
-    c.codes = kCodes;
-    c.folder = settings.files->scratch() + ".live";
-    c.where = {{"N", catalogue.sids},
-               {"V", int64_t{kCodes}},
-               {"L", int64_t{kLevels}},
-               {"SIDs", skew == Skew::kUniform ? "uniform" : "zipf"}};
-    c.runs = settings.quick ? 2 : 7;
-    c.out = &out;
+    const LiveCase c = case_of(settings, config, catalogue, skew, out);
     for (const int64_t count : {int64_t{1000}, int64_t{100000}, int64_t{1000000}})
       if (!settings.quick || count == 1000) measure_additions(c, count);
     measure_removals(c, settings.quick ? 1000 : 100000);
     measure_folder(c, settings.quick ? 1000 : 1000000);
+    measure_rates(c);
   }
   return out;
 }

@@ -23,6 +23,8 @@
 
 namespace sidbeam {
 
+inline bool same_id(const ItemId& a, const ItemId& b) { return a.number == b.number && a.name == b.name; }
+
 // The base, and tables of it that are made when they are first needed.
 struct StoreBase {
   const Index& index;
@@ -90,6 +92,7 @@ class PairStore {
 
  private:
   static constexpr uint64_t kNoRow = ~uint64_t{0};
+  static constexpr int64_t kTogether = 32;  // pairs, or ids, that are looked up together
   int64_t take(const Catalogue::Pairs& pairs, std::span<const sidbeam_attribute_column* const> attributes);
   void settle(int64_t first, const TextRoom::Mark& names);
   void make_live(int64_t pair);
@@ -106,8 +109,15 @@ class PairStore {
   void for_each_row_of(const NewPair& pair, int64_t added, const Visit& visit) const;
   template <class Visit>
   void for_each_row_of(const ItemId& id, const Visit& visit) const;
+  // Calls visit(row) for the base's rows of an item.
   template <class Visit>
-  void for_each_base_row(const ItemId& id, const Visit& visit) const;
+  void for_each_base_row(const ItemId& id, const Visit& visit) const {
+    const IndexView& view = base_.index.view;
+    const IdTable& table = base_.id_table();
+    const int64_t first = table.find(view, id, table.hash(view, id));
+    const RepeatsView* const repeats = table.repeats() ? &base_.repeats() : nullptr;
+    if (first >= 0) for_each_row(view, repeats, static_cast<uint64_t>(first), visit);
+  }
   int64_t priority_of(uint64_t row) const;
   bool has_same_values(int64_t pair, int64_t first, uint64_t row, bool only_given) const;
   void take_values(int64_t first, const std::vector<uint64_t>& sources);
