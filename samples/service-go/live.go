@@ -140,11 +140,11 @@ func (s *service) rollBack(_ *http.Request, body []byte) (any, error) {
 }
 
 func (s *service) compact(in *http.Request, _ []byte) (any, error) {
-	ctx, cancel := context.WithCancel(in.Context())
+	ctx, cancel := context.WithCancel(s.ending) // it would take longer than anybody waits at the end
 	defer cancel()
-	go func() { // it would take longer than anybody waits at the end
+	go func() {
 		select {
-		case <-s.ending.Done():
+		case <-in.Context().Done():
 			cancel()
 		case <-ctx.Done():
 		}
