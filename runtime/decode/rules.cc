@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "decode/version.h"
+#include "index/format.h"
 #include "index/rules/bits.h"
 #include "index/rules/terms.h"
 #include "support/error.h"
@@ -164,6 +165,9 @@ void check_ids(const IndexView& index, const NamedItems& items) {
   if (items.list.by != SIDBEAM_ITEMS_BY_ID)
     fail(SIDBEAM_INVALID_ARGUMENT, "%s.by is %d, expected %d: items are removed by id", items.name, items.list.by,
          SIDBEAM_ITEMS_BY_ID);
+  if (static_cast<uint64_t>(items.list.count) >= kMaxItems)
+    fail(SIDBEAM_INVALID_ARGUMENT, "%s.count is %lld, a catalogue holds fewer than 2^40 items", items.name,
+         static_cast<long long>(items.list.count));
 }
 
 void require_trie(const sidbeam_index& index) {
