@@ -122,7 +122,7 @@ tsan() {
   local targets="capi_threads capi_step_threads capi_rules_threads capi_catalog_threads test_flat_threads"
   targets+=" unit_thread_tests"
   targets+=" runner_thread_tests capi_runner_callbacks capi_runner_draws capi_runner_queue capi_runner_results"
-  targets+=" capi_runner_shared_kv capi_runner_speculate"
+  targets+=" capi_runner_shared_kv capi_runner_speculate capi_runner_versions"
   # The first has no threads, the second is not built here.
   local without='^unit\.IndexVerify\.EveryByte|^bindings\.flat_runner'
   build tsan -DSIDBEAM_CLI=OFF -DSIDBEAM_SAMPLES=OFF
