@@ -36,6 +36,11 @@ void join_shape(AttributeShape& base, uint64_t base_rows, const AttributeShape& 
   base.greatest_number = has_base ? std::max(base.greatest_number, delta.greatest_number) : delta.greatest_number;
 }
 
+std::unique_ptr<const FilterBits> derive(const sidbeam_index& index, const RowSet& set) {
+  return std::make_unique<const FilterBits>(index.tries(), set.rows, set.live, index.runtime->threads,
+                                            index.runtime->allocator);
+}
+
 // Where some version before has them too, only what has changed.
 std::unique_ptr<const FilterBits> derive_live(const sidbeam_index& index, const sidbeam_index* before) {
   const RowSet live{index.live_rows(), nullptr};
@@ -88,11 +93,6 @@ void set_hashes(sidbeam_index& index) {
 }
 
 }  // namespace
-
-std::unique_ptr<const FilterBits> derive(const sidbeam_index& index, const RowSet& set) {
-  return std::make_unique<const FilterBits>(index.tries(), set.rows, set.live, index.runtime->threads,
-                                            index.runtime->allocator);
-}
 
 std::unique_ptr<const FilterBits> derive_from(const sidbeam_index& index, const RowSet& set, const sidbeam_index& other,
                                               const RowSet& before, const FilterBits& derived) {

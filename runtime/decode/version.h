@@ -21,10 +21,9 @@ struct RowSet {
   const uint64_t* live;
   uint64_t word(uint64_t w) const { return rows[w] & (live != nullptr ? live[w] : ~uint64_t{0}); }
 };
-// What a set leaves of an index; the set's rows must stay.
-std::unique_ptr<const FilterBits> derive(const sidbeam_index& index, const RowSet& set);
-// The same, at the cost of what differs from a set of another index, of which it is known: a copy and about 0.1 us a
-// row of the base, where both are versions on one base, and all of what was added where that is another.
+// What a set, whose rows must stay, leaves of an index, at the cost of what differs from a set of another index, of
+// which it is known: of a copy and of the rows, where both are versions on one base, and of all that was added where
+// that is another.
 std::unique_ptr<const FilterBits> derive_from(const sidbeam_index& index, const RowSet& set, const sidbeam_index& other,
                                               const RowSet& before, const FilterBits& derived);
 

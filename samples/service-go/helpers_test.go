@@ -189,3 +189,30 @@ func load(t testing.TB, clients int, request func(random *rand.Rand) error) (sto
 		return total
 	}
 }
+
+// running starts the program, until stop is called; then it says how it ended.
+func running(t testing.TB, o options) (url string, stop context.CancelFunc, ended <-chan error) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	ready, end := make(chan string, 1), make(chan error, 1)
+	go func() { end <- run(ctx, o, "127.0.0.1:0", ready) }()
+	select {
+	case address := <-ready:
+		return "http://" + address, stop, end
+	case err := <-end:
+		t.Fatal(err)
+		return "", stop, end
+	}
+}
+
+// writePriced writes an index of pairs that have prices.
+func writePriced(t testing.TB, path string, pairs sidbeam.Pairs, prices []int64) {
+	t.Helper()
+	builder, err := sidbeam.NewBuilder(sidbeam.BuilderConfig{Codes: []int32{16, 16, 16}})
+	must(t, err)
+	defer builder.Close()
+	must(t, builder.DeclareAttribute("price", sidbeam.AttributeInt64))
+	must(t, builder.Add(pairs))
+	must(t, builder.SetAttribute("price", sidbeam.AttributeValues{Integers: prices}))
+	must(t, builder.Write(context.Background(), path))
+}

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand"
@@ -70,13 +69,7 @@ func (p livePairs) file(t testing.TB, path string) {
 		pairs.Codes, pairs.IDs = append(pairs.Codes, pair.sid[:]...), append(pairs.IDs, pair.id)
 		prices = append(prices, p[pair])
 	}
-	builder, err := sidbeam.NewBuilder(sidbeam.BuilderConfig{Codes: []int32{16, 16, 16}})
-	must(t, err)
-	defer builder.Close()
-	must(t, builder.DeclareAttribute("price", sidbeam.AttributeInt64))
-	must(t, builder.Add(pairs))
-	must(t, builder.SetAttribute("price", sidbeam.AttributeValues{Integers: prices}))
-	must(t, builder.Write(context.Background(), path))
+	writePriced(t, path, pairs, prices)
 }
 
 // body is that of a POST /items of the pairs.

@@ -258,16 +258,7 @@ func (p livePairs) checkItems(lists [][]struct{ ID int64 }, cheap bool, text str
 // The program closes its catalogue when it ends, and there is one writer.
 func TestRunOfALiveCatalogue(t *testing.T) {
 	o := liveOptions(t)
-	ctx, stop := context.WithCancel(context.Background())
-	ready, ended := make(chan string, 1), make(chan error, 1)
-	go func() { ended <- run(ctx, o, "127.0.0.1:0", ready) }()
-	var url string
-	select {
-	case address := <-ready:
-		url = "http://" + address
-	case err := <-ended:
-		t.Fatal(err)
-	}
+	url, stop, ended := running(t, o)
 	if _, err := newService(o); err == nil || !strings.Contains(err.Error(), "process") {
 		t.Errorf("expected an error that names the writer, got %v", err)
 	}

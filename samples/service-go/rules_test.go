@@ -30,13 +30,7 @@ func priced(t testing.TB, path string, firstID int64, kept func(id int64) bool) 
 			prices = append(prices, id%100)
 		}
 	}
-	builder, err := sidbeam.NewBuilder(sidbeam.BuilderConfig{Codes: []int32{16, 16, 16}})
-	must(t, err)
-	defer builder.Close()
-	must(t, builder.DeclareAttribute("price", sidbeam.AttributeInt64))
-	must(t, builder.Add(pairs))
-	must(t, builder.SetAttribute("price", sidbeam.AttributeValues{Integers: prices}))
-	must(t, builder.Write(context.Background(), path))
+	writePriced(t, path, pairs, prices)
 	info, err := sidbeam.Peek(path)
 	must(t, err)
 	return info.Fingerprint

@@ -292,16 +292,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("expected an error that names %s, got %v", path, err)
 	}
 	replace(t, path, 1000)
-	ctx, stop := context.WithCancel(context.Background())
-	ready, ended := make(chan string, 1), make(chan error, 1)
-	go func() { ended <- run(ctx, o, "127.0.0.1:0", ready) }()
-	var url string
-	select {
-	case address := <-ready:
-		url = "http://" + address
-	case err := <-ended:
-		t.Fatal(err)
-	}
+	url, stop, ended := running(t, o)
 	version := replace(t, path, 2000)
 	must(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
 	for begin := time.Now(); scrape(t, url)["sidbeam_reloads_total"] != 1; {

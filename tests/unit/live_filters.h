@@ -24,7 +24,7 @@ inline void expect_same_level(const LevelRules& found, const LevelRules& expecte
   expect_same_words(found.mask_counts, expected.mask_counts, rows.dense_nodes, "children");
 }
 
-// What filters leave of a trie, but for merged rows.
+// What filters leave of a trie, without merged rows.
 inline void expect_same_trie(const RulesView& found, const RulesView& expected, const IndexView& trie) {
   expect_same_words(found.rows.bits, expected.rows.bits, row_words(trie.items), "rows");
   expect_same_words(found.sids.bits, expected.sids.bits, row_words(trie.sids), "SIDs");

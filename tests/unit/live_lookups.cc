@@ -1,5 +1,5 @@
-// Questions to a version of a live catalogue: each has the answer of an index of its items alone, but for the numbers
-// of rows and ordinals. SPDX-License-Identifier: Apache-2.0
+// Questions to a version of a live catalogue: each has the answer of an index of its items alone, except for numbers of
+// rows and ordinals. SPDX-License-Identifier: Apache-2.0
 #include <set>
 
 #include "live_pairs.h"

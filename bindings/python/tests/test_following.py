@@ -14,7 +14,7 @@ import threading
 import types
 import weakref
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 import numpy as np
 import pytest
@@ -159,51 +159,52 @@ def test_a_catalogue_that_was_closed(tmp_path: Path, caplog: pytest.LogCaptureFi
     ]
 
 
+def holds_in_a_child(writer: Catalog, condition: Callable[[], bool]) -> bool:
+    """Asked in a child of fork(), after this process has published another version."""
+    ours, its = os.pipe()
+    child = os.fork()
+    if child == 0:
+        good = False
+        try:
+            os.close(its)
+            os.read(ours, 1)
+            good = condition()
+        finally:
+            os._exit(0 if good else 1)
+    os.close(ours)
+    add_one(writer, 900)
+    os.write(its, b"!")
+    os.close(its)
+    return os.waitpid(child, 0)[1] == 0
+
+
 @pytest.mark.parametrize("where", ["memory", "folder"])
 def test_a_child_of_fork_follows_the_folder(tmp_path: Path, where: str) -> None:
     """In place of its parent's catalogue, which is of no use to it; what is in memory alone stays."""
     folder = None if where == "memory" else tmp_path / "live"
     with Catalog.create(index_of(BASE), folder) as writer:
         newest = Newest(writer, index_alone, "forked")
-        ours, its = os.pipe()
-        child = os.fork()
-        if child == 0:
-            try:
-                os.close(its)
-                os.read(ours, 1)
-                good = newest.value.info.version == 1 and found(newest.value) == found(index_of(BASE))
-                if folder is not None:
-                    wait_for(lambda: newest.value.info.version == 2)
-                    good = good and newest.value.info.live_items == len(BASE) + 1
-            finally:
-                os._exit(0 if good else 1)
-        os.close(ours)
-        add_one(writer, 900)
-        os.write(its, b"!")
-        os.close(its)
-        assert os.waitpid(child, 0)[1] == 0 and newest.value.info.version == 2
+
+        def follows() -> bool:
+            stays = newest.value.info.version == 1 and found(newest.value) == found(index_of(BASE))
+            if folder is None:
+                return stays
+            wait_for(lambda: newest.value.info.version == 2)
+            return stays and newest.value.info.live_items == len(BASE) + 1
+
+        assert holds_in_a_child(writer, follows) and newest.value.info.version == 2
 
 
 @pytest.mark.parametrize("where", ["memory", "folder"])
 def test_a_child_of_fork_that_refreshes_first(tmp_path: Path, where: str) -> None:
     with Catalog.create(index_of(BASE), None if where == "memory" else tmp_path / "live") as writer:
         newest = Newest(writer, index_alone, "forked")
-        ours, its = os.pipe()
-        child = os.fork()
-        if child == 0:
-            good = False
-            try:
-                os.close(its)
-                os.read(ours, 1)
-                newest.refresh()
-                good = newest.value.info.version == (1 if where == "memory" else 2)
-            finally:
-                os._exit(0 if good else 1)
-        os.close(ours)
-        add_one(writer, 900)
-        os.write(its, b"!")
-        os.close(its)
-        assert os.waitpid(child, 0)[1] == 0
+
+        def refreshes() -> bool:
+            newest.refresh()
+            return newest.value.info.version == (1 if where == "memory" else 2)
+
+        assert holds_in_a_child(writer, refreshes)
 
 
 def test_what_is_lost_while_it_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

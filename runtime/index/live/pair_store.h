@@ -80,7 +80,7 @@ class PairStore {
   int64_t sealed() const { return sealed_.rows; }  // of them, those of the last seal()
   int64_t bytes() const;
   const Catalogue& pairs() const { return pairs_; }
-  // What the pairs since the last seal() take of a log, but for the text that they were given.
+  // What the pairs since the last seal() take of a log, except the text that they were given.
   int64_t unsealed_bytes() const;
   // The item of a row, and all rows of an item.
   ItemId id_of_row(uint64_t row) const;
