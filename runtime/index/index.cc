@@ -3,14 +3,12 @@
 
 #include "index/attributes/sections.h"
 #include "index/header.h"
-#include "support/mapped_file.h"
 #include "support/output_file.h"
 
 namespace sidbeam {
 
 IndexMemory::IndexMemory(const Allocator& allocator, int64_t bytes) : allocator_(allocator), bytes_(bytes) {
   data_ = static_cast<uint8_t*>(allocator_.allocate(bytes, kIndexAlignment));
-  advise_huge_pages(data_, bytes);
 }
 
 IndexMemory::~IndexMemory() {

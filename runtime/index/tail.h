@@ -93,6 +93,41 @@ SIDBEAM_HD inline Run run_of(const IndexView& index, int level, uint64_t node) {
   return {lo, static_cast<uint32_t>(std::min<uint64_t>(hi - lo, kMaxRun))};
 }
 
+// The children of the node with this run, one after the other: where each begins and its code. A child begins wherever
+// the code rises; the split bit says the same. In damaged rows this also limits their number to that of the codes.
+template <class Entries>
+class RunChildren {
+ public:
+  SIDBEAM_HD RunChildren(const IndexView& index, int level, const Run& run, const Entries& entries)
+      : entries_(entries),
+        at_(tail_entry(index, run.lo, level)),
+        width_(tail_width(index)),
+        count_(run.count),
+        bound_(index.level[level].codes + (index.variable_length ? 1 : 0)) {
+    seek();
+  }
+  SIDBEAM_HD bool is_there() const { return sid_ < count_; }
+  SIDBEAM_HD uint32_t sid() const { return sid_; }  // the first below the child, of the run; behind the last its count
+  SIDBEAM_HD uint32_t token() const { return token_; }
+  SIDBEAM_HD void next() {
+    least_ = token_ + 1;
+    ++sid_;
+    at_ += width_;
+    seek();
+  }
+
+ private:
+  SIDBEAM_HD void seek() {
+    for (; sid_ < count_; ++sid_, at_ += width_) {
+      token_ = entries_.token(at_);
+      if (token_ >= least_ && token_ < bound_) return;
+    }
+  }
+  Entries entries_;
+  uint64_t at_, width_;
+  uint32_t count_, bound_, sid_ = 0, token_ = 0, least_ = 0;
+};
+
 // Writes the codes that may follow in the node with this run, in ascending order, with the end (V_l) last, as far as
 // they are codes of a SID i of the run for which takes(i). Returns their number, which is at most kMaxRun and at most
 // V_l + 1.

@@ -8,7 +8,7 @@ namespace sidbeam {
 namespace {
 
 int64_t bytes_of(const AddedPairs& added) {
-  int64_t bytes = std::ssize(added.ordinals) * int64_t{sizeof(uint64_t)};
+  int64_t bytes = added.ordinals.bytes();
   if (added.delta) bytes += added.delta->index.bytes.size() + added.overlay->bytes();
   return bytes;
 }

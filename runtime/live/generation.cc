@@ -20,24 +20,27 @@ Ref<sidbeam_index> checked(Ref<sidbeam_index> base) {
 }
 
 // The ordinals of a delta's SIDs. Those that are new get the next ones, in the order in which their first pairs came.
-std::vector<uint64_t> number_sids(const AddedPairs& before, const IndexView& delta, const Overlay& overlay,
-                                  const Buffer<uint64_t>& places) {
-  std::vector<uint64_t> ordinals(overlay.base_ordinals(), overlay.base_ordinals() + delta.sids);
-  const auto known = before.ordinals.size();
-  std::vector<uint64_t> fresh(delta.items - known, kNoNode);  // the new SID whose first pair each is
-  for (uint64_t sid = 0; sid < delta.sids; ++sid) {
-    const OrdinalRange rows = item_rows(delta, sid);
+Buffer<uint64_t> number_sids(const AddedPairs& before, const IndexView& delta, const Overlay& overlay,
+                             const Buffer<uint64_t>& places, const Allocator& allocator) {
+  const auto sids = static_cast<int64_t>(delta.sids);
+  Buffer<uint64_t> ordinals(allocator, sids);
+  std::copy_n(overlay.base_ordinals(), sids, ordinals.data());
+  const auto known = static_cast<uint64_t>(before.ordinals.size());
+  Buffer<uint64_t> fresh(allocator, places.size() - before.ordinals.size());  // the new SID whose first pair each is
+  std::fill(fresh.begin(), fresh.end(), kNoNode);
+  for (int64_t sid = 0; sid < sids; ++sid) {
+    const OrdinalRange rows = item_rows(delta, static_cast<uint64_t>(sid));
     uint64_t first = ~uint64_t{0};
     for (uint64_t row = rows.lo; row < rows.hi; ++row) first = std::min(first, places[static_cast<int64_t>(row)]);
     if (first < known) {
-      ordinals[sid] = before.ordinals[first];
+      ordinals[sid] = before.ordinals[static_cast<int64_t>(first)];
     } else if (ordinals[sid] == kNoNode) {
-      fresh[first - known] = sid;
+      fresh[static_cast<int64_t>(first - known)] = static_cast<uint64_t>(sid);
     }
   }
   uint64_t next = before.sids;
   for (const uint64_t sid : fresh)
-    if (sid != kNoNode) ordinals[sid] = next++;
+    if (sid != kNoNode) ordinals[static_cast<int64_t>(sid)] = next++;
   return ordinals;
 }
 
@@ -61,19 +64,21 @@ AddedPairs join_store(Generation& generation) {
   delta->index = generation.store.make_delta(places);
   const IndexView& view = delta->index.view;
   auto overlay = std::make_shared<Overlay>(base.index.view, view, base.runtime->threads, allocator);
-  const std::vector<uint64_t> ordinals = number_sids(generation.added, view, *overlay, places);
+  const Buffer<uint64_t> ordinals = number_sids(generation.added, view, *overlay, places, allocator);
   AddedPairs added;
   added.pairs = generation.store.added();
   added.sids = generation.added.sids;
-  added.ordinals.resize(view.items);
-  for (uint64_t sid = 0; sid < view.sids; ++sid) {
+  added.ordinals = Buffer<uint64_t>(allocator, places.size());
+  for (int64_t sid = 0; sid < ordinals.size(); ++sid) {
     added.sids = std::max(added.sids, ordinals[sid] + 1);
-    const OrdinalRange own = item_rows(view, sid);
-    for (uint64_t row = own.lo; row < own.hi; ++row) added.ordinals[places[static_cast<int64_t>(row)]] = ordinals[sid];
+    const OrdinalRange own = item_rows(view, static_cast<uint64_t>(sid));
+    for (uint64_t row = own.lo; row < own.hi; ++row) {
+      uint64_t& place = places[static_cast<int64_t>(row)];
+      added.ordinals[static_cast<int64_t>(place)] = ordinals[sid];
+      place += base.index.view.items;  // an item row from here on
+    }
   }
-  std::vector<uint64_t> rows(places.begin(), places.end());
-  for (uint64_t& row : rows) row += base.index.view.items;
-  overlay->set_numbers({added.sids, generation.store.rows(), ordinals.data(), rows.data()}, allocator);
+  overlay->set_numbers({added.sids, generation.store.rows(), ordinals.data(), places.data()}, allocator);
   added.delta = Ref<sidbeam_index>::adopt(delta.release());
   added.overlay = std::move(overlay);
   return added;

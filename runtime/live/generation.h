@@ -5,10 +5,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "decode/objects.h"
 #include "index/live/pair_store.h"
+#include "support/memory.h"
 
 namespace sidbeam {
 
@@ -17,7 +17,7 @@ struct AddedPairs {
   int64_t pairs = 0;                       // the first ones of the store
   Ref<sidbeam_index> delta;                // of these; null: there are none
   std::shared_ptr<const Overlay> overlay;  // of base and delta
-  std::vector<uint64_t> ordinals;          // [pairs] of their SIDs
+  Buffer<uint64_t> ordinals;               // [pairs] of their SIDs
   uint64_t sids = 0;                       // of base and delta together
 };
 

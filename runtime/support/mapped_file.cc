@@ -68,21 +68,4 @@ void Mapping::lock(const char* path) const {
 
 void unmap(const uint8_t* data, int64_t bytes) { ::munmap(const_cast<uint8_t*>(data), static_cast<size_t>(bytes)); }
 
-namespace {
-
-// Advice about the multiples of `unit` within the memory, whose failure changes nothing.
-void advise(void* memory, int64_t bytes, uintptr_t unit, int advice) {
-  const uintptr_t begin = (reinterpret_cast<uintptr_t>(memory) + unit - 1) & ~(unit - 1);
-  const uintptr_t end = (reinterpret_cast<uintptr_t>(memory) + static_cast<uintptr_t>(bytes)) & ~(unit - 1);
-  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, advice);
-}
-
-}  // namespace
-
-void discard_pages(void* memory, int64_t bytes) {
-  advise(memory, bytes, static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE)), MADV_DONTNEED);
-}
-
-void advise_huge_pages(void* memory, int64_t bytes) { advise(memory, bytes, uintptr_t{2} << 20, MADV_HUGEPAGE); }
-
 }  // namespace sidbeam

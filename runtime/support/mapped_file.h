@@ -48,10 +48,4 @@ class Mapping {
 
 void unmap(const uint8_t* data, int64_t bytes);
 
-// Gives back the whole pages within the memory; their contents are lost.
-void discard_pages(void* memory, int64_t bytes);
-
-// Asks for huge pages where the memory can have them; does nothing where the system has none.
-void advise_huge_pages(void* memory, int64_t bytes);
-
 }  // namespace sidbeam

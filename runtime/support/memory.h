@@ -18,6 +18,8 @@ struct Allocator {
   void* (*allocate_fn)(void*, int64_t, int64_t) = nullptr;
   void (*release_fn)(void*, void*, int64_t, int64_t) = nullptr;
 
+  // On huge pages where the memory can have them and the system has them: page faults on small ones take a good part of
+  // a build or a publish, and random reads a walk through the page table as well as a miss.
   void* allocate(int64_t bytes, int64_t alignment) const;
   void release(void* memory, int64_t bytes, int64_t alignment) const noexcept {
     release_fn(context, memory, bytes, alignment);
@@ -27,6 +29,9 @@ struct Allocator {
 // Aligned allocation of the C library.
 Allocator default_allocator();
 bool is_default(const Allocator& allocator);
+
+// Gives back the whole pages within the memory; their contents are lost.
+void discard_pages(void* memory, int64_t bytes);
 
 // count * size; throws Failure(OUT_OF_MEMORY) where that does not fit an int64.
 int64_t checked_bytes(int64_t count, int64_t size);

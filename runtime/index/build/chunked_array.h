@@ -6,19 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "support/mapped_file.h"
 #include "support/memory.h"
 
 namespace sidbeam {
-
-// Allocates a buffer on huge pages where the system has them: page faults on small pages would take a good part of a
-// build.
-template <class T>
-Buffer<T> large_buffer(const Allocator& allocator, int64_t count) {
-  Buffer<T> buffer(allocator, count);
-  advise_huge_pages(buffer.data(), buffer.bytes());
-  return buffer;
-}
 
 // An array that grows in chunks, the first of which double in size. Growing copies nothing, and an element is found by
 // arithmetic.
@@ -31,7 +21,7 @@ class ChunkedArray {
   void reserve(int64_t count) {
     while (capacity_ < count) {
       chunks_.reserve(chunks_.size() + 1);
-      chunks_.push_back(large_buffer<T>(allocator_, chunk_size(chunks_.size())));
+      chunks_.emplace_back(allocator_, chunk_size(chunks_.size()));
       capacity_ += chunks_.back().size();
     }
   }

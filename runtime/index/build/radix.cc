@@ -279,8 +279,8 @@ struct Splitter {
       if (keys.size() < part.size()) {
         keys = {};
         rows = {};
-        keys = large_buffer<uint64_t>(catalogue.allocator, part.size());
-        rows = large_buffer<uint64_t>(catalogue.allocator, part.size());
+        keys = Buffer<uint64_t>(catalogue.allocator, part.size());
+        rows = Buffer<uint64_t>(catalogue.allocator, part.size());
         spare_bytes = std::max(spare_bytes, keys.bytes() + rows.bytes());
       }
       const Columns copy{keys.data(), rows.data()};
@@ -364,8 +364,8 @@ void sort_parts(const Catalogue& catalogue, int threads, const std::vector<SortP
                 const Buffer<uint64_t>& keys, const Buffer<uint64_t>& rows,
                 const std::function<void(size_t, Record*)>& body) {
   const int64_t count = workers(catalogue.rows, threads), room = scratch_room(parts);
-  Buffer<Record> scratch = large_buffer<Record>(catalogue.allocator, 2 * count * room);
-  Buffer<Record> whole = large_buffer<Record>(catalogue.allocator, whole_room(parts));
+  Buffer<Record> scratch(catalogue.allocator, 2 * count * room);
+  Buffer<Record> whole(catalogue.allocator, whole_room(parts));
   const auto load = [&](const SortPart& part, Record* to) {
     for (int64_t i = 0; i < part.size(); ++i) to[i] = {keys[part.begin + i], rows[part.begin + i]};
   };

@@ -252,7 +252,7 @@ void join(const std::vector<Settled>& settled, SortedCatalogue& out, Progress& p
 
 void count_items(const Allocator& allocator, SortedCatalogue& out) {
   if (out.items == out.sids) return;
-  out.item_offsets = large_buffer<int64_t>(allocator, out.sids + 1);
+  out.item_offsets = Buffer<int64_t>(allocator, out.sids + 1);
   int64_t sid = 0;
   for (int64_t item = 0; item < out.items; ++item) {
     if ((out.rows[item] & kSameSid) == 0) out.item_offsets[sid++] = item;
@@ -288,11 +288,11 @@ SortedCatalogue sort_catalogue(Catalogue& catalogue, const sidbeam_builder_confi
   const Allocator& allocator = catalogue.allocator;
   const int64_t rows = catalogue.rows;
   Progress progress(config, SIDBEAM_PHASE_SORT, 2 * rows);
-  out.words.push_back(large_buffer<uint64_t>(allocator, rows));
-  out.rows = large_buffer<uint64_t>(allocator, rows);
+  out.words.emplace_back(allocator, rows);
+  out.rows = Buffer<uint64_t>(allocator, rows);
   const SortParts apart = take_apart(catalogue, threads, out.words[0], out.rows, progress);
-  for (int w = 1; w < catalogue.layout.words; ++w) out.words.push_back(large_buffer<uint64_t>(allocator, rows));
-  out.first_new = large_buffer<uint8_t>(allocator, rows);
+  for (int w = 1; w < catalogue.layout.words; ++w) out.words.emplace_back(allocator, rows);
+  out.first_new = Buffer<uint8_t>(allocator, rows);
   join(settle_all(catalogue, config, threads, apart.parts, out, progress), out, progress);
   count_items(allocator, out);
   out.sort_bytes = sorted_bytes(out.layout, rows) + std::max(apart.bytes, out.item_offsets.bytes());

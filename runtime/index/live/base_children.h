@@ -20,13 +20,8 @@ struct BaseChildren {
   BaseChildren(const IndexView& base, int level, uint64_t node) {
     if (is_tail_level(base, level)) {
       in_tail_ = true;
-      sids_ = run_of(base, level, node);
-      uint32_t begins = 0;
-      const auto note_begin = [&](uint32_t sid) {
-        begins_[begins++] = static_cast<uint8_t>(sid);
-        return true;
-      };
-      count = sids_.count > 0 ? tail_children(base, level, sids_, note_begin, codes_) : 0;
+      const Run sids = run_of(base, level, node);
+      count = sids.count > 0 ? tail_children(base, level, sids, codes_) : 0;
       return;
     }
     const NodeRow found = node_row(base.level[level], node);
@@ -37,18 +32,10 @@ struct BaseChildren {
     tokens_ = {static_cast<const char*>(all.data) + row.begin * static_cast<uint64_t>(all.width), all.width};
   }
   UintArray tokens() const { return in_tail_ ? UintArray{codes_, sizeof *codes_} : tokens_; }  // [count], rising
-  // The node that child i leads to, numbered as in a state.
-  uint64_t node(uint64_t i) const {
-    if (!in_tail_) return row.begin + i;
-    const uint32_t end = i + 1 < count ? begins_[i + 1] : sids_.count;
-    return pack_run({sids_.lo + begins_[i], end - begins_[i]});
-  }
 
  private:
   UintArray tokens_;
   bool in_tail_ = false;
-  Run sids_;  // in the tail: those below the node, and of them the first one of each child
-  uint8_t begins_[kMaxRun];
   uint32_t codes_[kMaxRun];
 };
 

@@ -25,8 +25,27 @@ struct LevelJoin {
 
 // What is found of some joined nodes that follow each other.
 struct JoinedPiece {
-  std::vector<uint8_t> tokens;        // of their merged rows
+  std::vector<uint8_t> tokens;        // of their merged rows, and room for more
+  size_t bytes = 0;                   // of the tokens
   std::vector<uint64_t> nodes, base;  // joined ones of the next level
+
+  // Room for some more tokens. (A resize() per row would fill it with zeros first, for as long as the merge takes.)
+  template <class Token>
+  Token* room_for(size_t count) {
+    const size_t most = bytes + count * sizeof(Token);
+    if (most > tokens.size()) tokens.resize(std::max(most, 2 * tokens.size()));
+    return reinterpret_cast<Token*>(tokens.data() + bytes);
+  }
+  // Takes what was written there, up to `end`; returns the number of tokens.
+  template <class Token>
+  uint32_t take(const Token* begin, const Token* end) {
+    bytes += static_cast<size_t>(end - begin) * sizeof(Token);
+    return static_cast<uint32_t>(end - begin);
+  }
+  void join(uint64_t node, uint64_t in_base) {
+    nodes.push_back(node);
+    base.push_back(in_base);
+  }
 };
 
 namespace {
@@ -35,37 +54,55 @@ constexpr int64_t kPieceNodes = 512;
 
 // Appends the codes of a merged row, those of both in order, and the nodes that both lead to; returns its length.
 template <class Token, class BaseToken>
-uint32_t merge_row(const LevelJoin& join, const Row& row, const BaseChildren& children, const BaseToken* tokens,
+uint32_t merge_row(const LevelJoin& join, const Row& own, const Row& in_base, const BaseToken* tokens,
                    JoinedPiece& piece) {
-  const size_t before = piece.tokens.size();
-  piece.tokens.resize(before + (children.count + row.count) * sizeof(Token));
-  auto* const begin = reinterpret_cast<Token*>(piece.tokens.data() + before);
+  Token* const begin = piece.room_for<Token>(size_t{in_base.count} + own.count);
   Token* out = begin;
   uint64_t at = 0;
-  for (uint64_t edge = row.begin; edge < row.begin + row.count; ++edge) {
+  for (uint64_t edge = own.begin; edge < own.begin + own.count; ++edge) {
     const uint64_t token = join.own().tokens[edge];
-    const uint64_t next = first_where_near(at, children.count, [&](uint64_t i) { return tokens[i] >= token; });
+    const uint64_t next = first_where_near(at, in_base.count, [&](uint64_t i) { return tokens[i] >= token; });
     out = std::copy(tokens + at, tokens + next, out);
     *out++ = static_cast<Token>(token);
     at = next;
-    if (at == children.count || tokens[at] != token) continue;
-    piece.nodes.push_back(edge);
-    piece.base.push_back(children.node(at++));
+    if (at < in_base.count && tokens[at] == token) piece.join(edge, in_base.begin + at++);
   }
-  out = std::copy(tokens + at, tokens + children.count, out);
-  piece.tokens.resize(before + static_cast<size_t>(out - begin) * sizeof(Token));
-  return static_cast<uint32_t>(out - begin);
+  out = std::copy(tokens + at, tokens + in_base.count, out);
+  return piece.take(begin, out);
 }
 
+// The same where the base's children are in its tail.
+template <class Token, class Entries>
+uint32_t merge_run(const LevelJoin& join, const Row& own, const Run& run, const Entries& entries, JoinedPiece& piece) {
+  Token* const begin = piece.room_for<Token>(size_t{run.count} + own.count);
+  Token* out = begin;
+  RunChildren<Entries> child(join.base, join.number, run, entries);
+  for (uint64_t edge = own.begin; edge < own.begin + own.count; ++edge) {
+    const uint64_t token = join.own().tokens[edge];
+    for (; child.is_there() && child.token() < token; child.next()) *out++ = static_cast<Token>(child.token());
+    *out++ = static_cast<Token>(token);
+    if (!child.is_there() || child.token() != token) continue;
+    const uint32_t first = child.sid();
+    child.next();
+    piece.join(edge, pack_run({run.lo + first, child.sid() - first}));
+  }
+  for (; child.is_there(); child.next()) *out++ = static_cast<Token>(child.token());
+  return piece.take(begin, out);
+}
+
+template <class Token>
 uint32_t join_node(const LevelJoin& join, int64_t k, JoinedPiece& piece) {
-  const Row row = join.own_row(k);
-  if (row.count == 0) return 0;  // the end of a SID
-  const BaseChildren children(join.base, join.number, join.base_nodes[k]);
+  const Row own = join.own_row(k);
+  if (own.count == 0) return 0;  // the end of a SID
+  if (is_tail_level(join.base, join.number))
+    return read_tail(join.base.tail, [&](const auto& entries) {
+      return merge_run<Token>(join, own, run_of(join.base, join.number, join.base_nodes[k]), entries, piece);
+    });
+  const LevelView& level = join.base.level[join.number];
+  const Row in_base = node_row(level, join.base_nodes[k]).row;
   uint32_t length = 0;
-  with_type(children.tokens(), [&](const auto* tokens) {
-    length = join.own().tokens.width == 2 ? merge_row<uint16_t>(join, row, children, tokens, piece)
-                                          : merge_row<uint32_t>(join, row, children, tokens, piece);
-  });
+  with_type(level.tokens,
+            [&](const auto* tokens) { length = merge_row<Token>(join, own, in_base, tokens + in_base.begin, piece); });
   return length;
 }
 
@@ -87,11 +124,13 @@ void merge_mask(const LevelJoin& join, int64_t k, const LevelView& merged, uint6
 }
 
 std::vector<JoinedPiece> join_level(const LevelJoin& join, int64_t nodes, int threads, uint32_t* counts) {
+  const bool wide = join.own().tokens.width == 4;
   std::vector<JoinedPiece> pieces(static_cast<size_t>((nodes + kPieceNodes - 1) / kPieceNodes));
   parallel_for(threads, std::ssize(pieces), [&](int64_t i) {
     for (int64_t k = i * kPieceNodes; k < std::min(nodes, (i + 1) * kPieceNodes); ++k) {
       fetch_children_ahead(join.base, join.number, join.base_nodes, k, nodes);
-      counts[k] = join_node(join, k, pieces[static_cast<size_t>(i)]);
+      JoinedPiece& piece = pieces[static_cast<size_t>(i)];
+      counts[k] = wide ? join_node<uint32_t>(join, k, piece) : join_node<uint16_t>(join, k, piece);
     }
   });
   return pieces;
@@ -175,9 +214,9 @@ void Overlay::merge_rows(const LevelJoin& join, const std::vector<JoinedPiece>& 
   merged.masks = rows.masks.data();
   parallel_for(threads, std::ssize(pieces), [&](int64_t i) {
     const int64_t first = i * kPieceNodes, end = std::min(nodes, first + kPieceNodes);
-    const std::vector<uint8_t>& tokens = pieces[static_cast<size_t>(i)].tokens;
+    const JoinedPiece& piece = pieces[static_cast<size_t>(i)];
     const uint64_t begin = merged.row_pointers[static_cast<uint64_t>(first)];
-    std::copy(tokens.begin(), tokens.end(), rows.tokens.data() + begin * static_cast<uint64_t>(own.tokens.width));
+    std::copy_n(piece.tokens.data(), piece.bytes, rows.tokens.data() + begin * static_cast<uint64_t>(own.tokens.width));
     for (int64_t k = first; k < end; ++k) {
       const int64_t dense = dense_rank(merged, static_cast<uint64_t>(k));
       if (dense >= 0) merge_mask(join, k, merged, rows.masks.data() + static_cast<uint64_t>(dense) * own.mask_words());

@@ -21,7 +21,7 @@ class PairTable {
     entries_.reserve(pairs);
     if (pairs <= heads_.size()) return;
     const auto size = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max(pairs, kFewest))));
-    heads_ = large_buffer<int64_t>(allocator_, size);
+    heads_ = Buffer<int64_t>(allocator_, size);
     std::fill(heads_.begin(), heads_.end(), -1);
     for (int64_t pair = 0; pair < count_; ++pair) link(pair);
   }

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "index/read/items.h"
-#include "support/mapped_file.h"
 #include "support/secret.h"
 
 namespace sidbeam {
@@ -35,7 +34,6 @@ IdTable::IdTable(const IndexView& index, const Allocator& allocator)
   entries_ = UintBuffer(allocator, places_, width);
   const int64_t bytes = static_cast<int64_t>(places_) * width;
   void* const memory = const_cast<void*>(entries_.view().data);
-  advise_huge_pages(memory, bytes);  // a lookup is a walk through the page table otherwise, as well as a miss
   std::memset(memory, 0, static_cast<size_t>(bytes));
   uint64_t ahead[kTogether];
   for (uint64_t first = 0; first < index.items; first += kTogether) {
