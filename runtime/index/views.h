@@ -31,6 +31,7 @@ struct UintArray {
     if (width == 4) return static_cast<const uint32_t*>(data)[i];
     return static_cast<const uint64_t*>(data)[i];
   }
+  const void* address(uint64_t i) const { return static_cast<const char*>(data) + i * static_cast<uint64_t>(width); }
 };
 
 // Whether bit i of words is set, the lowest first.

@@ -133,7 +133,7 @@ SIDBEAM_PREFETCHES void fetch_children(const IndexView& index, int32_t number, c
     uint64_t at = 0;
     if (by_run && node != kUnfed) at = tail_entry(index, std::min(unpack_run(node).lo, index.sids - 1), number);
     if (by_edge && node < level.nodes) at = std::min(level.row_pointers[node], level.edges);
-    __builtin_prefetch(static_cast<const char*>(tokens.data) + at * static_cast<uint64_t>(tokens.width));
+    __builtin_prefetch(tokens.address(at));
   }
 }
 
@@ -148,10 +148,9 @@ inline UintArray looked_up_next(const IndexView& index, int32_t level) {
 SIDBEAM_PREFETCHES void fetch_next(const IndexView& index, int32_t level, const int64_t* states, int32_t n) {
   const UintArray ahead = looked_up_next(index, level);
   if (!ahead) return;
-  const auto* data = static_cast<const char*>(ahead.data);
   for (int32_t i = 0; i < n; ++i)
     if ((static_cast<uint64_t>(states[i]) & kDeadOrDelta) == 0)
-      __builtin_prefetch(data + state_node(states[i]) * static_cast<uint64_t>(ahead.width));
+      __builtin_prefetch(ahead.address(state_node(states[i])));
 }
 
 }  // namespace sidbeam::cpu

@@ -29,7 +29,7 @@ struct BaseChildren {
     row = found.row;
     dense = found.dense;
     count = row.count;
-    tokens_ = {static_cast<const char*>(all.data) + row.begin * static_cast<uint64_t>(all.width), all.width};
+    tokens_ = {all.address(row.begin), all.width};
   }
   UintArray tokens() const { return in_tail_ ? UintArray{codes_, sizeof *codes_} : tokens_; }  // [count], rising
 
@@ -44,8 +44,7 @@ struct BaseChildren {
 __attribute__((always_inline)) inline void fetch_row_place(const IndexView& base, int level, uint64_t node) {
   const LevelView& at = base.level[level];
   const UintArray& first = level < base.csr_levels ? at.row_pointers : at.ordinals;
-  if (level <= base.csr_levels && node < at.nodes)
-    __builtin_prefetch(static_cast<const char*>(first.data) + node * static_cast<uint64_t>(first.width));
+  if (level <= base.csr_levels && node < at.nodes) __builtin_prefetch(first.address(node));
 }
 
 __attribute__((always_inline)) inline void fetch_row(const IndexView& base, int level, uint64_t node) {
@@ -59,7 +58,7 @@ __attribute__((always_inline)) inline void fetch_row(const IndexView& base, int 
     if (level == base.csr_levels) lo = node < at.nodes ? at.ordinals[node] : 0;
     place = tail_entry(base, std::min(lo, base.sids - 1), level);
   }
-  __builtin_prefetch(static_cast<const char*>(tokens.data) + place * static_cast<uint64_t>(tokens.width));
+  __builtin_prefetch(tokens.address(place));
 }
 
 // The same of nodes that are read in their order, some way ahead of nodes[i].

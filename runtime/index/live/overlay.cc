@@ -25,6 +25,7 @@ struct LevelJoin {
 
 // What is found of some joined nodes that follow each other.
 struct JoinedPiece {
+  int64_t first = 0, end = 0;         // those nodes
   std::vector<uint8_t> tokens;        // of their merged rows, and room for more
   size_t bytes = 0;                   // of the tokens
   std::vector<uint64_t> nodes, base;  // joined ones of the next level
@@ -36,11 +37,11 @@ struct JoinedPiece {
     if (most > tokens.size()) tokens.resize(std::max(most, 2 * tokens.size()));
     return reinterpret_cast<Token*>(tokens.data() + bytes);
   }
-  // Takes what was written there, up to `end`; returns the number of tokens.
+  // Takes what was written there, up to `behind`; returns the number of tokens.
   template <class Token>
-  uint32_t take(const Token* begin, const Token* end) {
-    bytes += static_cast<size_t>(end - begin) * sizeof(Token);
-    return static_cast<uint32_t>(end - begin);
+  uint32_t take(const Token* begin, const Token* behind) {
+    bytes += static_cast<size_t>(behind - begin) * sizeof(Token);
+    return static_cast<uint32_t>(behind - begin);
   }
   void join(uint64_t node, uint64_t in_base) {
     nodes.push_back(node);
@@ -50,21 +51,32 @@ struct JoinedPiece {
 
 namespace {
 
-constexpr int64_t kPieceNodes = 512;
+// How many nodes of a level make a piece: of so many children in the delta that what is found of them stays in a core's
+// cache until it is put together.
+int64_t piece_nodes(const LevelView& delta, int64_t nodes) {
+  constexpr int64_t kPieceEdges = 1024;
+  return std::max<int64_t>(nodes * kPieceEdges / (static_cast<int64_t>(delta.edges) + 1), 1);
+}
 
 // Appends the codes of a merged row, those of both in order, and the nodes that both lead to; returns its length.
 template <class Token, class BaseToken>
 uint32_t merge_row(const LevelJoin& join, const Row& own, const Row& in_base, const BaseToken* tokens,
                    JoinedPiece& piece) {
+  constexpr uint32_t kNear = 16;
   Token* const begin = piece.room_for<Token>(size_t{in_base.count} + own.count);
   Token* out = begin;
   uint64_t at = 0;
+  const bool is_close = in_base.count / kNear < own.count;  // so that a search and a call take longer than to copy
   for (uint64_t edge = own.begin; edge < own.begin + own.count; ++edge) {
     const uint64_t token = join.own().tokens[edge];
-    const uint64_t next = first_where_near(at, in_base.count, [&](uint64_t i) { return tokens[i] >= token; });
-    out = std::copy(tokens + at, tokens + next, out);
+    if (is_close) {
+      while (at < in_base.count && tokens[at] < token) *out++ = static_cast<Token>(tokens[at++]);
+    } else {
+      const uint64_t next = first_where_near(at, in_base.count, [&](uint64_t i) { return tokens[i] >= token; });
+      out = std::copy(tokens + at, tokens + next, out);
+      at = next;
+    }
     *out++ = static_cast<Token>(token);
-    at = next;
     if (at < in_base.count && tokens[at] == token) piece.join(edge, in_base.begin + at++);
   }
   out = std::copy(tokens + at, tokens + in_base.count, out);
@@ -90,20 +102,33 @@ uint32_t merge_run(const LevelJoin& join, const Row& own, const Run& run, const 
   return piece.take(begin, out);
 }
 
+// Calls merge(row, the base's node) for each node of a piece; ends of SIDs have no row.
+template <class Merge>
+void join_nodes(const LevelJoin& join, const JoinedPiece& piece, int64_t nodes, uint32_t* counts, const Merge& merge) {
+  for (int64_t k = piece.first; k < piece.end; ++k) {
+    fetch_children_ahead(join.base, join.number, join.base_nodes, k, nodes);
+    const Row own = join.own_row(k);
+    counts[k] = own.count > 0 ? merge(own, join.base_nodes[k]) : 0;
+  }
+}
+
 template <class Token>
-uint32_t join_node(const LevelJoin& join, int64_t k, JoinedPiece& piece) {
-  const Row own = join.own_row(k);
-  if (own.count == 0) return 0;  // the end of a SID
-  if (is_tail_level(join.base, join.number))
-    return read_tail(join.base.tail, [&](const auto& entries) {
-      return merge_run<Token>(join, own, run_of(join.base, join.number, join.base_nodes[k]), entries, piece);
+void join_piece(const LevelJoin& join, JoinedPiece& piece, int64_t nodes, uint32_t* counts) {
+  if (is_tail_level(join.base, join.number)) {
+    read_tail(join.base.tail, [&](const auto& entries) {
+      join_nodes(join, piece, nodes, counts, [&](const Row& own, uint64_t node) {
+        return merge_run<Token>(join, own, run_of(join.base, join.number, node), entries, piece);
+      });
     });
+    return;
+  }
   const LevelView& level = join.base.level[join.number];
-  const Row in_base = node_row(level, join.base_nodes[k]).row;
-  uint32_t length = 0;
-  with_type(level.tokens,
-            [&](const auto* tokens) { length = merge_row<Token>(join, own, in_base, tokens + in_base.begin, piece); });
-  return length;
+  with_type(level.tokens, [&](const auto* tokens) {
+    join_nodes(join, piece, nodes, counts, [&](const Row& own, uint64_t node) {
+      const Row in_base = node_row(level, node).row;
+      return merge_row<Token>(join, own, in_base, tokens + in_base.begin, piece);
+    });
+  });
 }
 
 // Codes of a damaged base may be too large.
@@ -125,13 +150,13 @@ void merge_mask(const LevelJoin& join, int64_t k, const LevelView& merged, uint6
 
 std::vector<JoinedPiece> join_level(const LevelJoin& join, int64_t nodes, int threads, uint32_t* counts) {
   const bool wide = join.own().tokens.width == 4;
-  std::vector<JoinedPiece> pieces(static_cast<size_t>((nodes + kPieceNodes - 1) / kPieceNodes));
+  const int64_t together = piece_nodes(join.own(), nodes);
+  std::vector<JoinedPiece> pieces(static_cast<size_t>((nodes + together - 1) / together));
   parallel_for(threads, std::ssize(pieces), [&](int64_t i) {
-    for (int64_t k = i * kPieceNodes; k < std::min(nodes, (i + 1) * kPieceNodes); ++k) {
-      fetch_children_ahead(join.base, join.number, join.base_nodes, k, nodes);
-      JoinedPiece& piece = pieces[static_cast<size_t>(i)];
-      counts[k] = wide ? join_node<uint32_t>(join, k, piece) : join_node<uint16_t>(join, k, piece);
-    }
+    JoinedPiece& piece = pieces[static_cast<size_t>(i)];
+    piece.first = i * together;
+    piece.end = std::min(nodes, piece.first + together);
+    wide ? join_piece<uint32_t>(join, piece, nodes, counts) : join_piece<uint16_t>(join, piece, nodes, counts);
   });
   return pieces;
 }
@@ -213,11 +238,10 @@ void Overlay::merge_rows(const LevelJoin& join, const std::vector<JoinedPiece>& 
   merged.dense_ranks = rows.dense_ranks.data();
   merged.masks = rows.masks.data();
   parallel_for(threads, std::ssize(pieces), [&](int64_t i) {
-    const int64_t first = i * kPieceNodes, end = std::min(nodes, first + kPieceNodes);
     const JoinedPiece& piece = pieces[static_cast<size_t>(i)];
-    const uint64_t begin = merged.row_pointers[static_cast<uint64_t>(first)];
+    const uint64_t begin = merged.row_pointers[static_cast<uint64_t>(piece.first)];
     std::copy_n(piece.tokens.data(), piece.bytes, rows.tokens.data() + begin * static_cast<uint64_t>(own.tokens.width));
-    for (int64_t k = first; k < end; ++k) {
+    for (int64_t k = piece.first; k < piece.end; ++k) {
       const int64_t dense = dense_rank(merged, static_cast<uint64_t>(k));
       if (dense >= 0) merge_mask(join, k, merged, rows.masks.data() + static_cast<uint64_t>(dense) * own.mask_words());
     }

@@ -93,7 +93,6 @@ void PairStore::sort_toggled() {
 }
 
 std::vector<uint64_t> PairStore::seal() noexcept {
-  keep_odd(toggled_);
   sealed_ = pairs_.mark();
   taken_text_ = 0;
   return std::exchange(toggled_, {});

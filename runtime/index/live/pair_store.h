@@ -63,7 +63,7 @@ class PairStore {
   // Sorts the rows that came or went since the last seal(), so that the next need not: of many it takes a moment, and
   // memory. Points from before are void.
   void sort_toggled();
-  // Makes what was changed part of a version: returns the rows that came or went, rising.
+  // Makes what was changed part of a version, after sort_toggled(): returns the rows that came or went, rising.
   std::vector<uint64_t> seal() noexcept;
   // Takes back what was changed since the last seal().
   void discard() noexcept { go_back({sealed_, 0, 0}); }

@@ -40,8 +40,9 @@ class DerivedBits {
                     const Allocator& allocator);
   void derive_masks(const IndexView& index, int32_t number, int threads, const Allocator& allocator);
   const uint64_t* bits_of(int32_t number) const;
-  // Of an update: `edges` are those whose bits have changed, of the level after `number`, and then of `number`.
+  // Of an update: `edges` are those of a level whose bits have changed, and then of the level above.
   int64_t climb(const IndexView& index, const EdgeParents& parents, int32_t number, uint64_t* edges, int64_t count);
+  void patch_mask(const LevelView& level, int32_t number, int64_t dense, uint64_t edge, bool value);
   struct ChangedSids {
     const uint64_t* sids;
     const Leaf* leaves;
@@ -49,8 +50,6 @@ class DerivedBits {
   };
   int64_t add_leaves(const IndexView& index, int32_t number, const ChangedSids& changed, uint64_t* edges,
                      int64_t count);
-  void patch_masks(const IndexView& index, const EdgeParents& parents, int32_t number, const uint64_t* edges,
-                   int64_t count);
   void set_view(const IndexView& index, const Allocator& allocator);
 
   Buffer<uint64_t> sids_;  // empty where every SID has one row

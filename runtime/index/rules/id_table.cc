@@ -69,11 +69,7 @@ int64_t IdTable::probe(uint64_t hash, uint64_t& place, const IsIt& is_it) const 
   }
 }
 
-void IdTable::prefetch(uint64_t hash) const {
-  const UintArray entries = entries_.view();
-  __builtin_prefetch(static_cast<const char*>(entries.data) +
-                     (hash & (places_ - 1)) * static_cast<uint64_t>(entries.width));
-}
+void IdTable::prefetch(uint64_t hash) const { __builtin_prefetch(entries_.view().address(hash & (places_ - 1))); }
 
 void IdTable::prefetch_id(const IndexView& index, uint64_t hash) const {
   uint64_t place;

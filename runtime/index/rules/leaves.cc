@@ -56,9 +56,8 @@ LeafTable::LeafTable(const IndexView& index, const Allocator& allocator)
 }
 
 void LeafTable::prefetch(uint64_t ordinal) const {
-  const UintArray edges = edges_.view();
   __builtin_prefetch(levels_.data() + ordinal);
-  __builtin_prefetch(static_cast<const char*>(edges.data) + ordinal * static_cast<uint64_t>(edges.width));
+  __builtin_prefetch(edges_.view().address(ordinal));
 }
 
 }  // namespace sidbeam

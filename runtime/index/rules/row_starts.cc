@@ -13,8 +13,6 @@
 namespace sidbeam {
 namespace {
 
-constexpr int64_t kAhead = 16;  // numbers for which memory is fetched in advance
-
 // Whether that many nodes with rows come before end i of the level above, which is a node without one.
 bool comes_after(const LevelView& above, uint64_t i, uint64_t rows) {
   const uint64_t edge = above.end_edges[i];
@@ -130,12 +128,13 @@ void EdgeParents::leaves_of(const IndexView& index, const uint64_t* ordinals, in
   if (index.variable_length) {
     const LeafTable& table = leaves_.get([&] { return std::make_unique<const LeafTable>(index, allocator_); });
     for (int64_t i = 0; i < count; ++i) {
-      if (i + kAhead < count) table.prefetch(ordinals[i + kAhead]);
+      if (i + RowStarts::kAhead < count) table.prefetch(ordinals[i + RowStarts::kAhead]);
       leaves[i] = table.leaf_of(ordinals[i]);
     }
     return;
   }
   for (int64_t i = 0; i < count; ++i) {
+    if (has_tail) starts(last + 1).fetch_ahead(ordinals, i, count);
     const uint64_t edge = has_tail ? parent_of(index, last + 1, ordinals[i]).node : ordinals[i];
     leaves[i] = {last, std::min(edge, index.level[last].edges - 1)};
   }

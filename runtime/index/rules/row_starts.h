@@ -26,6 +26,7 @@ struct NumberRun {
 // Runs of the numbers [0, count): run i is [pointers[i], pointers[i + 1]), and may be empty.
 class RowStarts {
  public:
+  static constexpr int64_t kAhead = 16;  // numbers for which memory is fetched in advance
   static constexpr uint64_t kWords = 6;  // of bits in a line
 
   RowStarts() = default;

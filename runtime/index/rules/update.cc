@@ -51,27 +51,10 @@ DerivedBits::DerivedBits(const IndexView& index, const EdgeParents& parents, con
   Buffer<Leaf> leaves(allocator, sid_count);
   parents.leaves_of(index, sids.data(), sid_count, leaves.data());
   for (int32_t l = index.csr_levels - 1; l >= 0; --l) {
-    edge_count = climb(index, parents, l, edges.data(), edge_count);
     edge_count = add_leaves(index, l, {sids.data(), leaves.data(), sid_count}, edges.data(), edge_count);
-    patch_masks(index, parents, l, edges.data(), edge_count);
+    edge_count = climb(index, parents, l, edges.data(), edge_count);
   }
   set_view(index, allocator);
-}
-
-int64_t DerivedBits::climb(const IndexView& index, const EdgeParents& parents, int32_t number, uint64_t* edges,
-                           int64_t count) {
-  Buffer<uint64_t>& own = levels_[static_cast<size_t>(number)].edges;
-  if (number + 1 == index.csr_levels || own.size() == 0) return count;
-  const uint64_t* bits = bits_of(number + 1);
-  int64_t kept = 0;
-  EdgeParents::Parent parent;  // of the edge before, and often of this one too
-  for (int64_t i = 0; i < count; ++i) {
-    parents.starts(number + 1).fetch_ahead(edges, i, count);
-    if (leaves_from(parent, edges[i])) continue;
-    parent = parents.parent_of(index, number + 1, edges[i]);
-    if (change_bit(own.data(), parent.node, any_of(bits, parent.begin, parent.end))) edges[kept++] = parent.node;
-  }
-  return kept;
 }
 
 // The edges to which SIDs themselves lead: at the last level above the tail and, where lengths vary, at any.
@@ -81,6 +64,8 @@ int64_t DerivedBits::add_leaves(const IndexView& index, int32_t number, const Ch
   if (!last && !index.variable_length) return count;
   Buffer<uint64_t>& own = levels_[static_cast<size_t>(number)].edges;
   for (int64_t i = 0; i < changed.count; ++i) {
+    if (last && has_tail && i + RowStarts::kAhead < changed.count)
+      __builtin_prefetch(index.level[number + 1].ordinals.address(changed.leaves[i + RowStarts::kAhead].edge));
     const Leaf leaf = changed.leaves[i];
     if (leaf.level != number) continue;
     Run run{changed.sids[i], 1};
@@ -91,27 +76,39 @@ int64_t DerivedBits::add_leaves(const IndexView& index, int32_t number, const Ch
   return count;
 }
 
-void DerivedBits::patch_masks(const IndexView& index, const EdgeParents& parents, int32_t number, const uint64_t* edges,
-                              int64_t count) {
-  const LevelView& level = index.level[number];
+void DerivedBits::patch_mask(const LevelView& level, int32_t number, int64_t dense, uint64_t edge, bool value) {
   LevelBits& own = levels_[static_cast<size_t>(number)];
-  if (own.masks.size() == 0) return;
+  const auto code = static_cast<uint32_t>(level.tokens[edge]);
+  if (code > level.codes) return;
+  uint64_t* mask = own.masks.data() + static_cast<uint64_t>(dense) * level.mask_words();
+  if (change_bit(mask, code, value)) own.mask_counts[dense] += value ? 1U : ~0U;
+}
+
+// Edges of a level that have changed: their places in masks, and the edges of the level above that change with them.
+int64_t DerivedBits::climb(const IndexView& index, const EdgeParents& parents, int32_t number, uint64_t* edges,
+                           int64_t count) {
+  const LevelView& level = index.level[number];
+  const bool has_masks = levels_[static_cast<size_t>(number)].masks.size() > 0;
+  Buffer<uint64_t>* const above = number > 0 ? &levels_[static_cast<size_t>(number) - 1].edges : nullptr;
+  const bool rises = above != nullptr && above->size() > 0;  // otherwise that level has the same bits
+  if (!has_masks && !rises) return count;
   const uint64_t* bits = bits_of(number);
-  EdgeParents::Parent parent;
-  int64_t dense = -1;
+  EdgeParents::Parent parent;  // of the edge before, and often of this one too
+  int64_t dense = -1, kept = 0;
   for (int64_t i = 0; i < count; ++i) {
     parents.starts(number).fetch_ahead(edges, i, count);
-    if (!leaves_from(parent, edges[i])) {
-      parent = parents.parent_of(index, number, edges[i]);
-      dense = parent.end - parent.begin < kLeastDense ? -1 : dense_rank(level, parent.node);
+    if (has_masks && i + RowStarts::kAhead < count)
+      __builtin_prefetch(level.tokens.address(edges[i + RowStarts::kAhead]));
+    const uint64_t edge = edges[i];
+    if (!leaves_from(parent, edge)) {
+      parent = parents.parent_of(index, number, edge);
+      dense = has_masks && parent.end - parent.begin >= kLeastDense ? dense_rank(level, parent.node) : -1;
+      if (rises && change_bit(above->data(), parent.node, any_of(bits, parent.begin, parent.end)))
+        edges[kept++] = parent.node;
     }
-    if (dense < 0) continue;
-    const auto code = static_cast<uint32_t>(level.tokens[edges[i]]);
-    if (code > level.codes) continue;
-    uint64_t* mask = own.masks.data() + static_cast<uint64_t>(dense) * level.mask_words();
-    const bool value = has_bit(bits, edges[i]);
-    if (change_bit(mask, code, value)) own.mask_counts[dense] += value ? 1U : ~0U;
+    if (dense >= 0) patch_mask(level, number, dense, edge, has_bit(bits, edge));
   }
+  return rises ? kept : count;
 }
 
 }  // namespace sidbeam
