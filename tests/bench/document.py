@@ -1,6 +1,6 @@
 """Makes one results file from the lines that the benchmark's programs appended, and says on what machine they ran.
 
-    python3 tests/bench/document.py --build build/release --lines LINES --output RESULTS.json --load BEFORE AFTER
+    python3 tests/bench/document.py --build build/release --lines LINES --output RESULTS.json [--load BEFORE AFTER]
 
 No names of hosts, people or folders are recorded. SPDX-License-Identifier: Apache-2.0
 """
@@ -87,8 +87,7 @@ def machine(build, load):
         "cpu_target": target,
         "commit": output_of("git", "rev-parse", "HEAD") + (" and uncommitted changes" if changed else ""),
         "date": output_of("date", "-u", "+%Y-%m-%d"),
-        "load_before": load[0],
-        "load_after": load[1],
+        **({"load_before": load[0], "load_after": load[1]} if load else {}),
     }
 
 
@@ -97,7 +96,7 @@ def main():
     parser.add_argument("--build", required=True, help="the build folder that was measured")
     parser.add_argument("--lines", required=True, help="file with one measurement a line")
     parser.add_argument("--output", required=True)
-    parser.add_argument("--load", nargs=2, type=float, default=(0.0, 0.0), metavar=("BEFORE", "AFTER"),
+    parser.add_argument("--load", nargs=2, type=float, metavar=("BEFORE", "AFTER"),
                         help="load averages of one minute")
     options = parser.parse_args()
     document = {"machine": machine(options.build, options.load), "measurements": measurements.read_lines(options.lines)}
