@@ -25,7 +25,7 @@ struct LevelJoin {
 
 // What is found of some joined nodes that follow each other.
 struct JoinedPiece {
-  int64_t first = 0, end = 0;         // those nodes
+  int64_t first = 0, end = 0;         // their places among the joined nodes of the level
   std::vector<uint8_t> tokens;        // of their merged rows, and room for more
   size_t bytes = 0;                   // of the tokens
   std::vector<uint64_t> nodes, base;  // joined ones of the next level
