@@ -13,6 +13,7 @@
 #include "index/rules/bits.h"
 #include "index/rules/ruled_state.h"
 #include "index_catalogues.h"
+#include "index_damage.h"
 
 namespace sidbeam::testing {
 namespace {
@@ -220,6 +221,50 @@ TEST(IndexOverlay, JoinsTheSidsOfBaseAndDelta) {
   EXPECT_GT(shared, 0);
   EXPECT_GT(in_tail, 0);
   EXPECT_GT(dense, 0);
+}
+
+// Codes that rise, of which a joined row has those of the delta's node and of the base's, as both read them.
+void expect_rows_of_both(const IndexView& base, const IndexView& delta, const Overlay& overlay, int32_t number) {
+  const OverlayLevel& level = overlay.view().level[number];
+  uint64_t place = 0;
+  for (uint64_t node = 0; node < delta.level[number].nodes; ++node) {
+    if (!has_bit(level.joined, node)) continue;
+    const Row own = row_of(delta.level[number], node), merged = row_of(level.rows, place);
+    uint32_t codes[kMaxRun];
+    const Run run = run_of(base, number, level.base[place++]);
+    const uint32_t count = own.count > 0 && run.count > 0 ? tail_children(base, number, run, codes) : 0;
+    std::set<uint64_t> expected(codes, codes + count), found;
+    for (uint64_t i = 0; i < own.count; ++i) expected.insert(delta.level[number].tokens[own.begin + i]);
+    for (uint64_t i = 0; i < merged.count; ++i) found.insert(level.rows.tokens[merged.begin + i]);
+    ASSERT_EQ(found, expected);
+    ASSERT_EQ(merged.count, found.size());
+  }
+}
+
+TEST(IndexOverlay, HasOfADamagedTailWhatIsReadOfIt) {
+  const auto seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  Random random(seed);
+  int damaged = 0;
+  for (int i = 0; i < kCases; ++i) {
+    TestCatalogue all = trie_catalogue(random);
+    all.kinds = SIDBEAM_KIND_COMPACT_TRIE;
+    const Split split(all, random);
+    const Index sound = build(split.base), delta = build(split.delta);
+    if (sound.view.csr_levels == sound.view.levels) continue;
+    Damaged file(bytes_of(sound));
+    const Section& tail = file.entry(format::SectionKind::Tail, sound.view.csr_levels);
+    for (uint64_t at = 0; at < tail.spec.length; ++at)
+      if (random() % 8 == 0) file.bytes[static_cast<int64_t>(tail.offset + at)] = static_cast<uint8_t>(random());
+    file.seal();
+    const Index base = file.open(SIDBEAM_VERIFY_HEADER);
+    const Overlay overlay(base.view, delta.view, 1, default_allocator());
+    for (int32_t l = base.view.csr_levels; l < base.view.levels; ++l)
+      expect_rows_of_both(base.view, delta.view, overlay, l);
+    ASSERT_FALSE(HasFatalFailure()) << "case " << i;
+    ++damaged;
+  }
+  EXPECT_GT(damaged, 0);
 }
 
 TEST(IndexOverlay, WordsThatAreNoStatesAreDead) {
