@@ -137,8 +137,7 @@ SIDBEAM_HD inline uint32_t tail_children(const IndexView& index, int level, cons
   const uint64_t first = tail_entry(index, run.lo, level), width = tail_width(index);
   const uint32_t bound = index.level[level].codes + (index.variable_length ? 1 : 0);
   return read_tail(index.tail, [&](const auto& entries) {
-    // A child begins wherever the token rises; the split bit says the same. In damaged rows this also limits the number
-    // of children to the number of codes.
+    // As RunChildren, except that no child begins at a SID that is not taken.
     uint32_t count = 0, least = 0;
     for (uint32_t i = 0; i < run.count; ++i) {
       const uint32_t token = entries.token(first + i * width);
