@@ -84,21 +84,30 @@ def test_builds_and_files_end_with_their_tasks(tmp_path: Path) -> None:
     path.write_text("item,c0,c1\n" + "".join(f"{i},{i % 7},{i % 11}\n" for i in range(300_000)))
 
     async def main() -> None:
-        loop, at_work = asyncio.get_running_loop(), asyncio.Event()
-        watched = {"progress": lambda *now: loop.call_soon_threadsafe(at_work.set)}
+        loop, at_work, go_on = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+        def progress(*now: object) -> None:
+            loop.call_soon_threadsafe(at_work.set)
+            go_on.wait()  # or a fast machine is done before it hears of the cancellation
+
         with contextlib.ExitStack() as calls:
             catalog = calls.enter_context(Catalog.create(sidbeam.Index.build([(6, 10)], [0])))
             builder = calls.enter_context(sidbeam.Builder([1 << 20]))
             builder.add(np.arange(1 << 20, dtype=np.int32)[:, None])
             for call in (
-                to_thread(sidbeam.Index.from_file, path, output=output, **watched),
-                to_thread(catalog.add_file, path, **watched),
-                to_thread(builder.write, output, **watched),
+                to_thread(sidbeam.Index.from_file, path, output=output, progress=progress),
+                to_thread(catalog.add_file, path, progress=progress),
+                to_thread(builder.write, output, progress=progress),
             ):
                 at_work.clear()
+                go_on.clear()
                 task = asyncio.create_task(call)
                 await at_work.wait()
-                await cancelled(task)
+                task.cancel()
+                await asyncio.sleep(0)
+                go_on.set()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
                 catalog.discard()
                 assert not output.exists()
             builder.plan()  # nobody is inside it
