@@ -1,8 +1,6 @@
 """A live catalogue to test the command with. SPDX-License-Identifier: Apache-2.0"""
 from support import Case
 
-SECONDS = 120  # to wait for events that must happen; no result depends on how long they take
-
 
 class Live(Case):
     """An index x.sidx and the folder of a catalogue that begins with it."""

@@ -4,6 +4,8 @@ SPDX-License-Identifier: Apache-2.0
 import array
 import json
 import os
+import pty
+import select
 import shutil
 import struct
 import subprocess
@@ -12,6 +14,8 @@ import unittest
 
 PROGRAM = None  # set by run.py
 IO_FAULTS = None  # set by run.py, if it is given
+
+SECONDS = 120  # to wait for events that must happen; no result depends on how long they take
 
 # Writes the folder of a small model.
 TINY = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bindings", "tiny_model.py")
@@ -120,6 +124,28 @@ class Case(unittest.TestCase):
         self.assertIn(" ", text, "expected a phrase of: " + err)
         self.assertIn(text, err)
         self.assertRegex(err, r"See 'sidbeam[a-z ]* --help'\.\n$")
+
+    def start(self, *arguments):
+        """The command with a terminal as standard error, and the terminal's other end."""
+        mine, theirs = pty.openpty()
+        self.addCleanup(os.close, mine)
+        process = subprocess.Popen([PROGRAM, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=theirs)
+        os.close(theirs)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        return process, mine
+
+    def read_until(self, terminal, words, text=""):
+        """What the terminal shows until one of the words has come, or its end; without words its end."""
+        while not any(word in text for word in words):
+            if not select.select([terminal], [], [], SECONDS)[0]:
+                self.fail("nothing on the terminal after %r" % text)
+            try:
+                text += os.read(terminal, 4096).decode()
+            except OSError:  # Linux: the other end is closed
+                break
+        return text
 
     def jsonl(self, name, rows):
         """rows: (item, sid) pairs, or whole objects."""

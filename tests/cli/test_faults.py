@@ -4,15 +4,13 @@ file or the whole new one, no litter, one line that names the file. SPDX-License
 import errno
 import json
 import os
-import pty
-import select
 import shutil
 import signal
 import subprocess
 import unittest
 
 import support
-from support import TINY, Case, data, npy
+from support import SECONDS, TINY, Case, data, npy
 
 FAIL, SHORT, INTERRUPT, END, CUT = 0, 2, 3, 5, 6  # tests/capi/io_faults.h
 ERRORS = [errno.EIO, errno.ENOSPC, errno.EDQUOT]
@@ -244,27 +242,16 @@ class Truncation(Case):
         self.ok("synth", "--items", 3000000, "--levels", 4, "--codes", 256, "--output", source)
         size = os.path.getsize(source)
         for _ in range(20):
-            mine, theirs = pty.openpty()
-            process = subprocess.Popen([support.PROGRAM, "build", "--input", source, "--output", self.path("x.sidx")],
-                                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs)
-            os.close(theirs)
-            text = b""
-            while b"scanning" not in text:
-                self.assertTrue(select.select([mine], [], [], 120)[0])
-                text += os.read(mine, 4096)
+            process, terminal = self.start("build", "--input", source, "--output", self.path("x.sidx"))
+            text = self.read_until(terminal, ["scanning"])
             process.send_signal(signal.SIGSTOP)
             os.truncate(source, 4096)
             process.send_signal(signal.SIGCONT)
-            try:
-                while True:
-                    text += os.read(mine, 4096)
-            except OSError:  # the other end is closed
-                pass
-            os.close(mine)
-            status = process.wait()
+            text += self.read_until(terminal, [])
+            status = process.wait(SECONDS)
             if status != 0:
                 self.assertEqual(status, 1, text)
-                self.assertIn(b"big.npy': cannot read: it ends at byte", text)
+                self.assertIn("big.npy': cannot read: it ends at byte", text)
                 self.assertFalse(os.path.exists(self.path("x.sidx")))
                 return
             self.ok("synth", "--items", 3000000, "--levels", 4, "--codes", 256, "--output", source)

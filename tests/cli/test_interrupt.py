@@ -2,42 +2,15 @@
 SPDX-License-Identifier: Apache-2.0
 """
 import os
-import pty
-import select
 import shutil
 import signal
-import subprocess
 import threading
 
 import support
-from support import Case
-
-SECONDS = 120  # to wait for events that must happen; no result depends on how long they take
+from support import SECONDS, Case
 
 
 class Interrupt(Case):
-    def start(self, *arguments):
-        """The command with a terminal as standard error, and the terminal's other end."""
-        mine, theirs = pty.openpty()
-        self.addCleanup(os.close, mine)
-        process = subprocess.Popen([support.PROGRAM, *map(str, arguments)], stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=theirs)
-        os.close(theirs)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.kill)
-        return process, mine
-
-    def read_until(self, terminal, words, text=""):
-        """What the terminal shows until one of the words has come, or its end."""
-        while not any(word in text for word in words):
-            if not select.select([terminal], [], [], SECONDS)[0]:
-                self.fail("nothing on the terminal after %r" % text)
-            try:
-                text += os.read(terminal, 4096).decode()
-            except OSError:  # Linux: the other end is closed
-                break
-        return text
-
     def cancelled(self, process, terminal, text, command, output):
         """The signal was heard, and the last words are right."""
         text = self.read_until(terminal, ["as it was\r\n"], text)

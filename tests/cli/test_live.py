@@ -8,8 +8,8 @@ import subprocess
 import threading
 
 import support
-from live_case import SECONDS, Live
-from support import CATALOGUE, npy, run
+from live_case import Live
+from support import CATALOGUE, SECONDS, npy, run
 
 PUBLISHED = ["version", "published", "generation", "items", "changed", "compact_soon", "seconds"]
 

@@ -5,11 +5,10 @@ import json
 import os
 import signal
 import subprocess
-import time
 
 import support
-from live_case import SECONDS, Live
-from support import run
+from live_case import Live
+from support import SECONDS, run
 
 
 class Writers(Live):
@@ -89,12 +88,12 @@ class Writers(Live):
         self.create()
         self.remove(5)
         before = sorted(os.listdir(self.live))
-        process = subprocess.Popen([support.PROGRAM, "catalog", "compact", self.live, "--rate", "1M"],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        time.sleep(1)  # it takes a minute at this rate
+        process, terminal = self.start("catalog", "compact", self.live, "--rate", "1M")  # for a minute
+        text = self.read_until(terminal, ["gathering"])
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=SECONDS)
-        self.assertEqual((process.returncode, out), (1, b""))
-        self.assertEqual(err.decode(), "sidbeam catalog compact: cancelled; '%s' is as it was\n" % self.live)
+        text = self.read_until(terminal, ["as it was\r\n"], text)
+        self.assertEqual((process.wait(SECONDS), process.stdout.read()), (1, b""))
+        self.assertEqual(text.split("\033[K")[-1],
+                         "sidbeam catalog compact: cancelled; '%s' is as it was\r\n" % self.live)
         self.assertEqual(sorted(os.listdir(self.live)), before)
         self.assertEqual(self.versions(), [2, 1])

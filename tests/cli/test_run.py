@@ -3,7 +3,6 @@ SPDX-License-Identifier: Apache-2.0
 """
 import json
 import os
-import pty
 import shutil
 import signal
 import struct
@@ -11,7 +10,7 @@ import subprocess
 import unittest
 
 import support
-from support import CATALOGUE, TINY, Case, data
+from support import CATALOGUE, SECONDS, TINY, Case, data
 
 FIFTY_TOKENS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "unit", "models", "llama")
 OFFSETS = ["--offsets", "16,24,32"]
@@ -449,20 +448,11 @@ class Refusals(Run):
 
     def test_ctrl_c(self):
         path = self.write("in.jsonl", '{"tokens": [1, 2, 3, 4, 5]}\n' * 300000)
-        mine, theirs = pty.openpty()
-        self.addCleanup(os.close, mine)
-        process = subprocess.Popen([support.PROGRAM, "run", self.model, self.x, "--input", path, "--beams", "7",
-                                    "--threads", "1"], stdout=subprocess.PIPE, stderr=theirs)
-        os.close(theirs)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.kill)
-        text = ""
-        while "running" not in text:  # the bar
-            text += os.read(mine, 4096).decode()
+        process, terminal = self.start("run", self.model, self.x, "--input", path, "--beams", 7, "--threads", 1)
+        text = self.read_until(terminal, ["running"])  # the bar
         process.send_signal(signal.SIGINT)
-        while "cancelled after" not in text:
-            text += os.read(mine, 4096).decode()
-        self.assertEqual(process.wait(120), 1)
+        text = self.read_until(terminal, ["cancelled after"], text)
+        self.assertEqual(process.wait(SECONDS), 1)
         self.assertEqual(process.stdout.read(), b"")
         self.assertRegex(text.split("\033[K")[-1], r"^sidbeam run: cancelled after [\d,]+ of 300,000 requests\r\n$")
 
