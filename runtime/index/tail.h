@@ -93,13 +93,19 @@ SIDBEAM_HD inline Run run_of(const IndexView& index, int level, uint64_t node) {
   return {lo, static_cast<uint32_t>(std::min<uint64_t>(hi - lo, kMaxRun))};
 }
 
-// The children of the node with this run, one after the other: where each begins and its code. A child begins wherever
-// the code rises; the split bit says the same. In damaged rows this also limits their number to that of the codes.
-template <class Entries>
+struct TakesAll {
+  SIDBEAM_HD bool operator()(uint32_t) const { return true; }
+};
+
+// The children of the node with this run, one after the other: where each begins and its code, as far as it is a code
+// of a SID i of the run for which takes(i). A child begins wherever the code rises; the split bit says the same. In
+// damaged rows this also limits their number to that of the codes.
+template <class Entries, class Takes = TakesAll>
 class RunChildren {
  public:
-  SIDBEAM_HD RunChildren(const IndexView& index, int level, const Run& run, const Entries& entries)
+  SIDBEAM_HD RunChildren(const IndexView& index, int level, const Run& run, const Entries& entries, Takes takes = {})
       : entries_(entries),
+        takes_(takes),
         at_(tail_entry(index, run.lo, level)),
         width_(tail_width(index)),
         count_(run.count),
@@ -107,7 +113,8 @@ class RunChildren {
     seek();
   }
   SIDBEAM_HD bool is_there() const { return sid_ < count_; }
-  SIDBEAM_HD uint32_t sid() const { return sid_; }  // the first below the child, of the run; behind the last its count
+  // The child's first SID, counted from the run's first; the run's count after the last child.
+  SIDBEAM_HD uint32_t sid() const { return sid_; }
   SIDBEAM_HD uint32_t token() const { return token_; }
   SIDBEAM_HD void next() {
     least_ = token_ + 1;
@@ -120,10 +127,11 @@ class RunChildren {
   SIDBEAM_HD void seek() {
     for (; sid_ < count_; ++sid_, at_ += width_) {
       token_ = entries_.token(at_);
-      if (token_ >= least_ && token_ < bound_) return;
+      if (token_ >= least_ && token_ < bound_ && takes_(sid_)) return;
     }
   }
   Entries entries_;
+  Takes takes_;
   uint64_t at_, width_;
   uint32_t count_, bound_, sid_ = 0, token_ = 0, least_ = 0;
 };
@@ -131,27 +139,15 @@ class RunChildren {
 // Writes the codes that may follow in the node with this run, in ascending order, with the end (V_l) last, as far as
 // they are codes of a SID i of the run for which takes(i). Returns their number, which is at most kMaxRun and at most
 // V_l + 1.
-template <class Takes>
-SIDBEAM_HD inline uint32_t tail_children(const IndexView& index, int level, const Run& run, const Takes& takes,
-                                         uint32_t* tokens) {
-  const uint64_t first = tail_entry(index, run.lo, level), width = tail_width(index);
-  const uint32_t bound = index.level[level].codes + (index.variable_length ? 1 : 0);
+template <class Takes = TakesAll>
+SIDBEAM_HD inline uint32_t tail_children(const IndexView& index, int level, const Run& run, uint32_t* tokens,
+                                         const Takes& takes = {}) {
   return read_tail(index.tail, [&](const auto& entries) {
-    // As RunChildren, except that no child begins at a SID that is not taken.
-    uint32_t count = 0, least = 0;
-    for (uint32_t i = 0; i < run.count; ++i) {
-      const uint32_t token = entries.token(first + i * width);
-      if (token < least || token >= bound || !takes(i)) continue;
-      tokens[count++] = token;
-      least = token + 1;
-    }
+    uint32_t count = 0;
+    for (RunChildren child(index, level, run, entries, takes); child.is_there(); child.next())
+      tokens[count++] = child.token();
     return count;
   });
-}
-
-SIDBEAM_HD inline uint32_t tail_children(const IndexView& index, int level, const Run& run, uint32_t* tokens) {
-  return tail_children(
-      index, level, run, [](uint32_t) { return true; }, tokens);
 }
 
 // The SIDs below the child that `token` leads to from the node with this run; count 0 if there is no such child.

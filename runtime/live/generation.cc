@@ -2,6 +2,7 @@
 #include "live/generation.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "decode/rules.h"
 #include "decode/version.h"
@@ -72,13 +73,12 @@ AddedPairs join_store(Generation& generation) {
   for (int64_t sid = 0; sid < ordinals.size(); ++sid) {
     added.sids = std::max(added.sids, ordinals[sid] + 1);
     const OrdinalRange own = item_rows(view, static_cast<uint64_t>(sid));
-    for (uint64_t row = own.lo; row < own.hi; ++row) {
-      uint64_t& place = places[static_cast<int64_t>(row)];
-      added.ordinals[static_cast<int64_t>(place)] = ordinals[sid];
-      place += base.index.view.items;  // an item row from here on
-    }
+    for (uint64_t row = own.lo; row < own.hi; ++row)
+      added.ordinals[static_cast<int64_t>(places[static_cast<int64_t>(row)])] = ordinals[sid];
   }
-  overlay->set_numbers({added.sids, generation.store.rows(), ordinals.data(), places.data()}, allocator);
+  Buffer<uint64_t> rows = std::move(places);
+  for (uint64_t& row : rows) row += base.index.view.items;
+  overlay->set_numbers({added.sids, generation.store.rows(), ordinals.data(), rows.data()}, allocator);
   added.delta = Ref<sidbeam_index>::adopt(delta.release());
   added.overlay = std::move(overlay);
   return added;

@@ -147,6 +147,14 @@ class Case(unittest.TestCase):
                 break
         return text
 
+    def cancelled(self, process, terminal, text, command, output):
+        """The signal was heard, and the last words are right."""
+        text = self.read_until(terminal, ["as it was\r\n"], text)
+        self.assertEqual(process.wait(SECONDS), 1, text)
+        last = text.split("\033[K")[-1]
+        self.assertEqual(last, "sidbeam %s: cancelled; '%s' is as it was\r\n" % (command, output))
+        self.assertEqual(process.stdout.read(), b"")
+
     def jsonl(self, name, rows):
         """rows: (item, sid) pairs, or whole objects."""
         lines = [row if isinstance(row, dict) else {"item": row[0], "sid": list(row[1])} for row in rows]

@@ -11,14 +11,6 @@ from support import SECONDS, Case
 
 
 class Interrupt(Case):
-    def cancelled(self, process, terminal, text, command, output):
-        """The signal was heard, and the last words are right."""
-        text = self.read_until(terminal, ["as it was\r\n"], text)
-        self.assertEqual(process.wait(SECONDS), 1, text)
-        last = text.split("\033[K")[-1]
-        self.assertEqual(last, "sidbeam %s: cancelled; '%s' is as it was\r\n" % (command, output))
-        self.assertEqual(process.stdout.read(), b"")
-
     def interrupt(self, number, phase, output, arguments, prepare):
         """Signals the command once the terminal shows `phase`; tries again if it was done before the signal came."""
         for _ in range(20):

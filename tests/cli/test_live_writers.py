@@ -91,9 +91,6 @@ class Writers(Live):
         process, terminal = self.start("catalog", "compact", self.live, "--rate", "1M")  # for a minute
         text = self.read_until(terminal, ["gathering"])
         process.send_signal(signal.SIGINT)
-        text = self.read_until(terminal, ["as it was\r\n"], text)
-        self.assertEqual((process.wait(SECONDS), process.stdout.read()), (1, b""))
-        self.assertEqual(text.split("\033[K")[-1],
-                         "sidbeam catalog compact: cancelled; '%s' is as it was\r\n" % self.live)
+        self.cancelled(process, terminal, text, "catalog compact", self.live)
         self.assertEqual(sorted(os.listdir(self.live)), before)
         self.assertEqual(self.versions(), [2, 1])

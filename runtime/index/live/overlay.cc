@@ -30,7 +30,7 @@ struct JoinedPiece {
   size_t bytes = 0;                   // of the tokens
   std::vector<uint64_t> nodes, base;  // joined ones of the next level
 
-  // Room for some more tokens. (A resize() per row would fill it with zeros first, for as long as the merge takes.)
+  // Room for some more tokens. (A resize() per row would fill it with zeros first, which takes as long as the merge.)
   template <class Token>
   Token* room_for(size_t count) {
     const size_t most = bytes + count * sizeof(Token);
@@ -51,25 +51,24 @@ struct JoinedPiece {
 
 namespace {
 
-// How many nodes of a level make a piece: of so many children in the delta that what is found of them stays in a core's
-// cache until it is put together.
-int64_t piece_nodes(const LevelView& delta, int64_t nodes) {
-  constexpr int64_t kPieceEdges = 1024;
-  return std::max<int64_t>(nodes * kPieceEdges / (static_cast<int64_t>(delta.edges) + 1), 1);
+// How many joined nodes make a piece: those of so many children in the delta that the piece grows in a core's cache.
+int64_t piece_nodes(const LevelView& delta) {
+  constexpr uint64_t kPieceEdges = 1024;
+  return static_cast<int64_t>(std::max<uint64_t>(delta.nodes * kPieceEdges / (delta.edges + 1), 1));
 }
 
 // Appends the codes of a merged row, those of both in order, and the nodes that both lead to; returns its length.
 template <class Token, class BaseToken>
 uint32_t merge_row(const LevelJoin& join, const Row& own, const Row& in_base, const BaseToken* tokens,
                    JoinedPiece& piece) {
-  constexpr uint32_t kNear = 16;
   Token* const begin = piece.room_for<Token>(size_t{in_base.count} + own.count);
   Token* out = begin;
   uint64_t at = 0;
-  const bool is_close = in_base.count / kNear < own.count;  // so that a search and a call take longer than to copy
+  // Few codes of the base lie between two of the delta: to copy them one by one beats a search and a call.
+  const bool copies_singly = in_base.count / 16 < own.count;
   for (uint64_t edge = own.begin; edge < own.begin + own.count; ++edge) {
     const uint64_t token = join.own().tokens[edge];
-    if (is_close) {
+    if (copies_singly) {
       while (at < in_base.count && tokens[at] < token) *out++ = static_cast<Token>(tokens[at++]);
     } else {
       const uint64_t next = first_where_near(at, in_base.count, [&](uint64_t i) { return tokens[i] >= token; });
@@ -150,7 +149,7 @@ void merge_mask(const LevelJoin& join, int64_t k, const LevelView& merged, uint6
 
 std::vector<JoinedPiece> join_level(const LevelJoin& join, int64_t nodes, int threads, uint32_t* counts) {
   const bool wide = join.own().tokens.width == 4;
-  const int64_t together = piece_nodes(join.own(), nodes);
+  const int64_t together = piece_nodes(join.own());
   std::vector<JoinedPiece> pieces(static_cast<size_t>((nodes + together - 1) / together));
   parallel_for(threads, std::ssize(pieces), [&](int64_t i) {
     JoinedPiece& piece = pieces[static_cast<size_t>(i)];

@@ -60,8 +60,8 @@ class PairStore {
   Point point() const { return {pairs_.mark(), toggled_.size(), taken_text_}; }
   void go_back(const Point& to) noexcept;
 
-  // Sorts the rows that came or went since the last seal(), so that the next need not: of many it takes a moment, and
-  // memory. Points from before are void.
+  // Sorts the rows that came or went since the last seal(), for the next one: of many it takes a moment, and memory.
+  // Points from before are void.
   void sort_toggled();
   // Makes what was changed part of a version, after sort_toggled(): returns the rows that came or went, rising.
   std::vector<uint64_t> seal() noexcept;

@@ -1,6 +1,5 @@
 // Pairs by a hash of theirs, which others may have too. The newest is found first, and they are taken back in the order
-// in which the newest goes first. On huge pages where the system has them: a lookup is a walk through the page table
-// otherwise, as well as a miss.
+// in which the newest goes first.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -40,8 +40,10 @@ class DerivedBits {
                     const Allocator& allocator);
   void derive_masks(const IndexView& index, int32_t number, int threads, const Allocator& allocator);
   const uint64_t* bits_of(int32_t number) const;
-  // Of an update: `edges` are those of a level whose bits have changed, and then of the level above.
-  int64_t climb(const IndexView& index, const EdgeParents& parents, int32_t number, uint64_t* edges, int64_t count);
+  // Of an update: patches the masks over the `edges` of a level whose bits have changed, and replaces these by the
+  // edges of the level above whose bits change with them. Returns their number.
+  int64_t patch_level(const IndexView& index, const EdgeParents& parents, int32_t number, uint64_t* edges,
+                      int64_t count);
   void patch_mask(const LevelView& level, int32_t number, int64_t dense, uint64_t edge, bool value);
   struct ChangedSids {
     const uint64_t* sids;

@@ -40,8 +40,7 @@ SIDBEAM_HD inline uint32_t allowed_in_tail(const IndexView& index, const RulesVi
                                            uint32_t* tokens) {
   if (run.count == 0) return 0;
   const uint64_t allowed = rules.allowed_of(rules.sids, run.lo, run.count);
-  return tail_children(
-      index, level, run, [=](uint32_t i) { return (allowed >> i & 1) != 0; }, tokens);
+  return tail_children(index, level, run, tokens, [=](uint32_t i) { return (allowed >> i & 1) != 0; });
 }
 
 // The children of a node of one trie that rules allow, one by one.

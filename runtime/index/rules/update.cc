@@ -52,7 +52,7 @@ DerivedBits::DerivedBits(const IndexView& index, const EdgeParents& parents, con
   parents.leaves_of(index, sids.data(), sid_count, leaves.data());
   for (int32_t l = index.csr_levels - 1; l >= 0; --l) {
     edge_count = add_leaves(index, l, {sids.data(), leaves.data(), sid_count}, edges.data(), edge_count);
-    edge_count = climb(index, parents, l, edges.data(), edge_count);
+    edge_count = patch_level(index, parents, l, edges.data(), edge_count);
   }
   set_view(index, allocator);
 }
@@ -84,9 +84,8 @@ void DerivedBits::patch_mask(const LevelView& level, int32_t number, int64_t den
   if (change_bit(mask, code, value)) own.mask_counts[dense] += value ? 1U : ~0U;
 }
 
-// Edges of a level that have changed: their places in masks, and the edges of the level above that change with them.
-int64_t DerivedBits::climb(const IndexView& index, const EdgeParents& parents, int32_t number, uint64_t* edges,
-                           int64_t count) {
+int64_t DerivedBits::patch_level(const IndexView& index, const EdgeParents& parents, int32_t number, uint64_t* edges,
+                                 int64_t count) {
   const LevelView& level = index.level[number];
   const bool has_masks = levels_[static_cast<size_t>(number)].masks.size() > 0;
   Buffer<uint64_t>* const above = number > 0 ? &levels_[static_cast<size_t>(number) - 1].edges : nullptr;

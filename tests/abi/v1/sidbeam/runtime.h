@@ -23,7 +23,8 @@ extern "C" {
 
 /* The caller's memory. Every array whose size depends on a catalogue, a file or a session comes from here. Small
  * objects (handles, headers, metadata, threads), and one bit per SID while the fault of a damaged hash set is sought,
- * come from operator new. Both functions may be called from any thread, several at once, and must not throw. */
+ * come from operator new. The library asks the system for huge pages (MADV_HUGEPAGE) in what is large enough to hold
+ * one; a refusal changes nothing. Both functions may be called from any thread, several at once, and must not throw. */
 typedef struct sidbeam_allocator {
   uint32_t struct_size; /* sizeof(sidbeam_allocator) */
   void* context;        /* passed through */
