@@ -55,11 +55,10 @@ void count_version(const Story& story, const Loaded& loaded, Coverage* coverage)
 
 void check_case(const Machine& machine, const Case& c, Coverage* coverage) {
   const World world = make_world(c);
-  std::vector<Loaded> loaded;
-  for (size_t k = 0; k < world.catalogues.size(); ++k) {
-    loaded.push_back(load(machine.best().runtime.get(), world, k));
-    count_tail(loaded.back(), coverage);
-    if (!world.stories.empty()) count_version(world.stories[k], loaded.back(), coverage);
+  const std::vector<Loaded> loaded = load_all(machine.best().runtime.get(), world);
+  for (size_t k = 0; k < loaded.size(); ++k) {
+    count_tail(loaded[k], coverage);
+    if (!world.stories.empty()) count_version(world.stories[k], loaded[k], coverage);
   }
   const std::vector<Life> lives = check_session(machine, world, loaded, coverage);
   if (!lives.empty())

@@ -82,18 +82,39 @@ sidbeam_index* build(sidbeam_runtime* runtime, const World& world, size_t which,
   return index;
 }
 
+// A plain catalogue, or so many versions of a live one, from this number on.
+std::vector<Index> indexes_of(sidbeam_runtime* runtime, const World& world, size_t which, size_t versions) {
+  const bool live = !world.stories.empty();
+  std::vector<Index> indexes;
+  indexes.emplace_back(
+      build(runtime, world, which, live ? world.stories[which].base : world.pairs[which], live || world.c.ids != 0));
+  if (!live) return indexes;
+  return live_indexes(world, indexes[0].get(), std::span(world.stories).subspan(which, versions),
+                      mix(world.seed(), kDrawLive, which, 20));
+}
+
+Loaded constrained(const World& world, size_t which, Index index) {
+  Constraint constraint = world.parts.empty()
+                              ? constrain(index.get())
+                              : constrain(index.get(), world.parts[which].rules, mix(world.seed(), kDrawRules, which));
+  return {std::move(index), std::move(constraint)};
+}
+
 }  // namespace
 
 Loaded load(sidbeam_runtime* runtime, const World& world, size_t which) {
-  Loaded loaded;
-  const bool live = !world.stories.empty();
-  loaded.index.reset(
-      build(runtime, world, which, live ? world.stories[which].base : world.pairs[which], live || world.c.ids != 0));
-  if (live)
-    loaded.index = live_index(world, loaded.index.get(), world.stories[which], mix(world.seed(), kDrawLive, which, 20));
-  loaded.constraint = world.parts.empty() ? constrain(loaded.index.get())
-                                          : constrain(loaded.index.get(), world.parts[which].rules,
-                                                      mix(world.seed(), kDrawRules, which));
+  return constrained(world, which, std::move(indexes_of(runtime, world, which, 1)[0]));
+}
+
+std::vector<Loaded> load_all(sidbeam_runtime* runtime, const World& world) {
+  std::vector<Loaded> loaded;
+  while (loaded.size() < world.catalogues.size()) {
+    const size_t first = loaded.size();
+    size_t end = first + 1;
+    while (end < world.stories.size() && world.stories[end].is_older) ++end;
+    for (Index& index : indexes_of(runtime, world, first, end - first))
+      loaded.push_back(constrained(world, loaded.size(), std::move(index)));
+  }
   return loaded;
 }
 

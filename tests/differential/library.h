@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -48,6 +49,8 @@ struct Loaded {
   Constraint constraint;
 };
 Loaded load(sidbeam_runtime* runtime, const World& world, size_t which);
+// All of them; older versions come from the live catalogue that they are of.
+std::vector<Loaded> load_all(sidbeam_runtime* runtime, const World& world);
 // The items that rules allow, as a catalogue of their own.
 Loaded load_allowed(sidbeam_runtime* runtime, const World& world, size_t which);
 // What a builder makes of all that it was given.
@@ -57,8 +60,9 @@ Session make_session(sidbeam_runtime* runtime, const Place& place, sidbeam_const
                      int strategy, int slots);
 ConstraintSet make_set(sidbeam_runtime* runtime, const Place& place,
                        const std::vector<sidbeam_constraint*>& constraints, const sidbeam_vocabulary* vocabulary);
-// The index after all turns of a story, as the newest version of a catalogue that began with `base`.
-Index live_index(const World& world, sidbeam_index* base, const Story& story, uint64_t hash);
+// The index after all turns of each story, as versions of one live catalogue that began with `base`. The first story is
+// the whole one.
+std::vector<Index> live_indexes(const World& world, sidbeam_index* base, std::span<const Story> stories, uint64_t hash);
 // `rules` are given in a way that the hash chooses.
 Constraint constrain(sidbeam_index* index, const ItemRules& rules = {}, uint64_t hash = 0);
 std::map<std::string, int64_t> counters_of(const sidbeam_session* session);

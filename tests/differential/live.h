@@ -23,6 +23,7 @@ struct Turn {
 struct Story {
   std::vector<oracle::Pair> base;
   std::vector<Turn> turns;
+  bool is_older = false;  // the beginning of the story before it, as a version of the same live catalogue
 };
 
 // Of the case's catalogue with this number, at whose end it has these pairs.

@@ -59,6 +59,12 @@ struct Telling {
     call("sidbeam_catalog_rollback", sidbeam_catalog_rollback, catalog, version, static_cast<int64_t*>(nullptr));
   }
 
+  Index newest() const {
+    sidbeam_index* index = nullptr;
+    call("sidbeam_catalog_snapshot", sidbeam_catalog_snapshot, catalog, int64_t{0}, &index);
+    return Index(index);
+  }
+
   // In one call or two.
   void take(const Turn& turn, uint64_t hash) const {
     const int64_t before = publish();  // nothing has changed: the newest
@@ -79,7 +85,8 @@ struct Telling {
 
 }  // namespace
 
-Index live_index(const World& world, sidbeam_index* base, const Story& story, uint64_t hash) {
+std::vector<Index> live_indexes(const World& world, sidbeam_index* base, std::span<const Story> stories,
+                                uint64_t hash) {
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
   call("sidbeam_index_get_info", sidbeam_index_get_info, base, &info);
   sidbeam_catalog* made = nullptr;
@@ -87,10 +94,14 @@ Index live_index(const World& world, sidbeam_index* base, const Story& story, ui
        static_cast<const sidbeam_catalog_config*>(nullptr), &made);
   const LiveCatalog catalog(made);
   const Telling telling{world, made, static_cast<size_t>(info.levels)};
-  for (size_t i = 0; i < story.turns.size(); ++i) telling.take(story.turns[i], mix(hash, i));
-  sidbeam_index* index = nullptr;
-  call("sidbeam_catalog_snapshot", sidbeam_catalog_snapshot, made, int64_t{0}, &index);
-  return Index(index);
+  const std::vector<Turn>& turns = stories[0].turns;
+  std::vector<Index> indexes(stories.size());
+  for (size_t taken = 0;; ++taken) {
+    for (size_t k = 0; k < stories.size(); ++k)
+      if (stories[k].turns.size() == taken) indexes[k] = telling.newest();
+    if (taken == turns.size()) return indexes;
+    telling.take(turns[taken], mix(hash, taken));
+  }
 }
 
 }  // namespace differential

@@ -247,7 +247,10 @@ void count_mixture(Run* run, const std::vector<int>& slots) {
     const Slot& slot = run->slots[static_cast<size_t>(s)];
     const Slot& first = run->slots[static_cast<size_t>(slots[0])];
     if (slot.level != first.level) ++(*run->coverage)["steps of slots at different levels"];
-    if (slot.life.catalogue != first.life.catalogue) ++(*run->coverage)["steps of slots with different constraints"];
+    if (slot.life.catalogue == first.life.catalogue) continue;
+    ++(*run->coverage)["steps of slots with different constraints"];
+    if (run->world.newest_of(slot.life.catalogue) == run->world.newest_of(first.life.catalogue))
+      ++(*run->coverage)["steps of slots with different versions of a catalogue"];
   }
 }
 

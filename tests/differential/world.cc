@@ -66,6 +66,18 @@ std::vector<oracle::Pair> draw_pairs(const Case& c, const std::vector<int>& code
   return pairs;
 }
 
+// Perhaps an older version of the live catalogue before, one that has items.
+std::optional<Story> draw_older(const World& world, uint64_t which) {
+  const uint64_t hash = mix(world.seed(), kDrawLive, which, 21);
+  if (world.c.live == 0 || which == 0 || hash % 4 == 0) return {};
+  Story older = world.stories.back();
+  if (older.turns.empty()) return {};
+  older.turns.resize(hash / 4 % older.turns.size());
+  older.is_older = true;
+  if (numbered_by(older, world.wholes.back().codes, world.c.variable != 0).rows.empty()) return {};
+  return older;
+}
+
 // Largest V_l of any catalogue: what the columns of a level must hold.
 std::vector<int> widest_codes(const World& world) {
   std::vector<int> widest(static_cast<size_t>(world.c.levels), 1);
@@ -119,13 +131,10 @@ void draw_vocabulary(World* world) {
 }  // namespace
 
 std::vector<oracle::Pair> World::allowed_pairs(size_t catalogue) const {
+  const std::vector<oracle::Sid>& sids = catalogues[catalogue].sids;
   std::vector<oracle::Pair> allowed;
-  for (const oracle::Pair& pair : pairs[catalogue]) {
-    const int ordinal = oracle::ordinal_of(catalogues[catalogue], pair.sid);
-    if (ordinal < 0) continue;
-    const std::vector<int64_t>& items = catalogues[catalogue].items[static_cast<size_t>(ordinal)];
-    if (std::find(items.begin(), items.end(), pair.id) != items.end()) allowed.push_back(pair);
-  }
+  for (size_t i = 0; i < sids.size(); ++i)
+    for (const int64_t id : catalogues[catalogue].items[i]) allowed.push_back({sids[i], id, 0});
   return allowed;
 }
 
@@ -133,9 +142,10 @@ World make_world(const Case& c) {
   World world;
   world.c = c;
   for (uint64_t k = 0; k < static_cast<uint64_t>(c.catalogues); ++k) {
-    const std::vector<int> codes = draw_codes(c, k);
-    world.pairs.push_back(draw_pairs(c, codes, k));
-    if (c.live != 0) world.stories.push_back(draw_story(c, codes, world.pairs.back(), k));
+    const std::optional<Story> older = draw_older(world, k);
+    const std::vector<int> codes = older ? world.wholes.back().codes : draw_codes(c, k);
+    world.pairs.push_back(older ? std::vector<oracle::Pair>() : draw_pairs(c, codes, k));
+    if (c.live != 0) world.stories.push_back(older ? *older : draw_story(c, codes, world.pairs.back(), k));
     const Numbered whole = c.live != 0 ? numbered_by(world.stories.back(), codes, c.variable != 0)
                                        : numbered(oracle::make_catalogue(codes, c.variable != 0, world.pairs.back()));
     world.wholes.push_back(whole.catalogue);

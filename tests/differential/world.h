@@ -14,7 +14,7 @@ namespace differential {
 
 struct World {
   Case c;
-  std::vector<std::vector<oracle::Pair>> pairs;  // of each catalogue
+  std::vector<std::vector<oracle::Pair>> pairs;  // of each catalogue; empty of older versions
   std::vector<Story> stories;                    // of each live catalogue; empty without such
   std::vector<oracle::Catalogue> wholes;         // of all pairs
   std::vector<AllowedPart> parts;                // what rules leave of each; empty without rules and live catalogues
@@ -32,7 +32,12 @@ struct World {
   int64_t row_of(size_t catalogue, int64_t allowed) const {
     return parts.empty() ? allowed : parts[catalogue].rows[static_cast<size_t>(allowed)];
   }
-  // The pairs that rules allow.
+  // The catalogue of which this one is an older version, or itself.
+  size_t newest_of(size_t catalogue) const {
+    while (!stories.empty() && stories[catalogue].is_older) --catalogue;
+    return catalogue;
+  }
+  // The pairs that rules allow, without priorities.
   std::vector<oracle::Pair> allowed_pairs(size_t catalogue) const;
 };
 World make_world(const Case& c);

@@ -39,10 +39,8 @@ Rig::Rig(const differential::Case& c, bool listed, int mode)
       columns_(world_.columns),
       lists_(mode == SIDBEAM_MODE_SEARCH && c.strategy == SIDBEAM_STRATEGY_TRIE &&
              (c.given_lse != 0 || c.normalization >= SIDBEAM_NORMALIZE_VALID)) {
-  for (size_t k = 0; k < world_.catalogues.size(); ++k) {
-    loaded_.push_back(differential::load(runtime(), world_, k));
-    device_.prepare(loaded_.back().index.get());
-  }
+  loaded_ = differential::load_all(runtime(), world_);
+  for (const differential::Loaded& each : loaded_) device_.prepare(each.index.get());
   world_.c.mode = mode;
   const auto strategy = static_cast<int>(c.strategy), slot_count = static_cast<int>(c.slots);
   sidbeam_constraint* first = loaded_[0].constraint.get();

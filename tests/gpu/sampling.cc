@@ -312,12 +312,9 @@ void check_stateless(const Case& c, Tally* tally) {
   const gpu::DevicePlace device(0);
   const differential::Place here;
   const differential::Vocabulary vocabulary(world);
-  std::vector<differential::Loaded> loaded;
+  const std::vector<differential::Loaded> loaded = differential::load_all(runtime.get(), world);
   std::vector<sidbeam_constraint*> constraints;
-  for (size_t k = 0; k < world.catalogues.size(); ++k) {
-    loaded.push_back(differential::load(runtime.get(), world, k));
-    constraints.push_back(loaded.back().constraint.get());
-  }
+  for (const differential::Loaded& each : loaded) constraints.push_back(each.constraint.get());
   const auto there = differential::make_set(runtime.get(), device, constraints, &vocabulary.view);
   const auto on_cpu = differential::make_set(runtime.get(), here, constraints, &vocabulary.view);
   const uint64_t seed = world.seed();
