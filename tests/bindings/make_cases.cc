@@ -41,7 +41,7 @@ Machine make_machine() {
 // A case of the differential test, made small; strategies, normalisations and dtypes come in turn.
 Case small_case(uint64_t seed) {
   Case c = differential::draw_case(seed);
-  c.rules = 0;  // the format has none; see test_flat_rules.c, and each language's own tests
+  c.rules = c.live = 0;  // the format has neither; see test_flat_rules.c, and each language's own tests
   c.attributes = 0;
   const auto at_most = [](int64_t* value, int64_t most) { *value = std::min(*value, most); };
   at_most(&c.levels, 5);
