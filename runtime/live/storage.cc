@@ -126,6 +126,7 @@ void CatalogStorage::keep_only(const std::vector<int64_t>& generations) {
   Manifest left = manifest_;
   if (std::erase_if(left.generations, [&](const ManifestGeneration& each) { return goes(each.number); }) == 0) return;
   std::erase_if(left.segments, [&](const ManifestSegment& each) { return goes(each.generation); });
+  sync();  // or a power cut would take the versions for which these go, and have none of those
   folder_.prepare(left)->commit();
   // Not all that is unlisted: a compaction has its base there before the manifest names it.
   const Manifest before = std::exchange(manifest_, std::move(left));

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "catalog_history.h"
 
-static sidbeam_catalog_config config_of_history(int64_t versions) {
+static sidbeam_catalog_config config_of_history(const history* of, int64_t versions) {
   sidbeam_catalog_config config = SIDBEAM_CATALOG_CONFIG_INIT;
+  config.sync = of->sync;
   config.keep_versions = versions;
   return config;
 }
 
 static sidbeam_status open_keeping(history* of, int64_t versions, sidbeam_error* error) {
-  const sidbeam_catalog_config config = config_of_history(versions);
+  const sidbeam_catalog_config config = config_of_history(of, versions);
   return sidbeam_catalog_open(of->runtime, of->folder, &config, &of->catalog, error);
 }
 
@@ -20,7 +21,7 @@ void close_history(history* of) {
 }
 
 static sidbeam_status create_catalog(history* of, sidbeam_error* error) {
-  const sidbeam_catalog_config config = config_of_history(HISTORY_KEEPS);
+  const sidbeam_catalog_config config = config_of_history(of, HISTORY_KEEPS);
   return sidbeam_catalog_create(of->base, of->folder, &config, &of->catalog, error);
 }
 
@@ -75,7 +76,7 @@ static void check_catalog(history* of, sidbeam_catalog* catalog, int64_t version
 }
 
 void check_versions(history* of, int64_t version) {
-  const sidbeam_catalog_config config = config_of_history(HISTORY_KEEPS);
+  const sidbeam_catalog_config config = config_of_history(of, HISTORY_KEEPS);
   sidbeam_catalog* follower = NULL;
   check_catalog(of, of->catalog, version);
   CHECK_OK(sidbeam_catalog_follow(of->runtime, of->folder, &config, &follower, &err));

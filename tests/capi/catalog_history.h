@@ -12,6 +12,7 @@ typedef struct history {
   sidbeam_index* base;
   sidbeam_runtime* runtime;
   sidbeam_catalog* catalog; /* NULL: not made yet, or closed */
+  int32_t sync;             /* SIDBEAM_SYNC_* */
   char contents[HISTORY_VERSIONS + 1][200];
 } history;
 

@@ -127,8 +127,7 @@ static int64_t records_before(const record_ends* ends, int64_t byte) {
 }
 
 static void flip_bits(subject* of, const char* sound, const record_ends* ends) {
-  enum { STEP = 11 }; /* prime to 8: all bits of a byte come in turn; unit tests of logs take every one */
-  for (int64_t bit = 0; bit < 8 * of->count; bit += STEP) {
+  for (int64_t bit = 0; bit < 8 * of->count; ++bit) {
     if (ends != NULL) {
       const int64_t before = records_before(ends, bit / 8);
       const int unread = bit / 8 >= ends->payload[before + 1];

@@ -104,6 +104,12 @@ static void what_is_published_is_synced_as_configured(void) {
   (void)publish_pair(catalog, "333", 60);
   CHECK_INT(info_of(catalog).unsynced_bytes, 0);
   sidbeam_catalog_close(catalog);
+  config.sync_interval_ms = 1;
+  catalog = open_catalog(folder, &config);
+  int64_t id = 100;
+  do CHECK(publish_pair(catalog, "333", id++) < 10000);
+  while (info_of(catalog).unsynced_bytes > 0);
+  sidbeam_catalog_close(catalog);
 }
 
 /* --- Folders that are none --- */

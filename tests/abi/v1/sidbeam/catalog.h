@@ -32,7 +32,8 @@ extern "C" {
 #endif
 
 /* When what was published is forced to the disk (fdatasync). What is not may be lost if the machine stops, never
- * anything before it; a process that stops loses nothing that was published. */
+ * anything before it; a process that stops loses nothing that was published. A compaction, and the end of files that no
+ * kept version needs, force it in any case. */
 enum {
   SIDBEAM_SYNC_PUBLISH = 0,  /* before publish returns */
   SIDBEAM_SYNC_INTERVAL = 1, /* by the first publish, sync or close that comes sync_interval_ms after the last time */
