@@ -70,6 +70,20 @@ sidbeam_builder_config builder_config(const sidbeam_index& base, const sidbeam_c
   return out;
 }
 
+// So many rows of an index are read at once that a rate is held evenly, however long names and texts are.
+int64_t rows_at_once(const Index& index) {
+  const int64_t row_bytes = index.bytes.size() / static_cast<int64_t>(std::max<uint64_t>(index.view.items, 1));
+  return std::clamp<int64_t>(kBytesAtOnce / std::max<int64_t>(row_bytes, 1), 1, kRowsAtOnce);
+}
+
+// Of rows that were read: codes, id or the place of a name, and priority; then what is as long as it is.
+int64_t bytes_read(int levels, int64_t rows, const std::vector<std::string_view>& names,
+                   const GatheredColumns& columns) {
+  int64_t bytes = rows * (int64_t{4} * levels + 16) + columns.bytes();
+  for (const std::string_view name : names) bytes += std::ssize(name);
+  return bytes;
+}
+
 // Adds the live pairs of an index, base or delta, where row i of it is row number(i) of the version.
 template <class Number>
 void add_live(Builder& builder, const Index& index, const sidbeam_index& version, const Catalogue& shape,
@@ -77,13 +91,14 @@ void add_live(Builder& builder, const Index& index, const sidbeam_index& version
   const uint64_t* live = version.live_rows();
   std::vector<uint64_t> some;
   std::vector<std::string_view> names;
+  const int64_t most = rows_at_once(index);
   for (uint64_t row = 0; row < index.view.items; ++row) {
     if (live == nullptr || has_bit(live, number(row))) some.push_back(row);
-    if (some.empty() || (std::ssize(some) < kRowsAtOnce && row + 1 < index.view.items)) continue;
+    if (some.empty() || (std::ssize(some) < most && row + 1 < index.view.items)) continue;
     builder.add(read_pairs(index, some, names));
     const GatheredColumns columns({&index, shape}, some);
     for (const sidbeam_attribute_column* column : columns.columns()) builder.set_attribute(*column, std::ssize(some));
-    pace.went(std::ssize(some), std::ssize(some) * (int64_t{4} * index.view.levels + 16));
+    pace.went(std::ssize(some), bytes_read(index.view.levels, std::ssize(some), names, columns));
     some.clear();
   }
 }
@@ -123,6 +138,7 @@ void write_base(const sidbeam_index& base, const std::string& path, const sidbea
   for (int64_t done = 0; done < bytes.size(); done += kBytesAtOnce) {
     const int64_t some = std::min(kBytesAtOnce, bytes.size() - done);
     file.write(bytes.data() + done, some);
+    if (config.bytes_per_second > 0) file.sync();  // else the disk gets it all at once in the end
     pace.went(some, some);
   }
   file.sync();

@@ -1,5 +1,6 @@
 /* Compactions of live catalogues: cancelled at every call, and with changes of every kind while they run.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <time.h>
 #include <unistd.h>
 
 #include "catalog_rig.h"
@@ -211,6 +212,72 @@ static void what_a_compaction_needs_is_checked(void) {
   sidbeam_catalog_close(world.catalog);
 }
 
+enum { WORDY_ITEMS = 1000, WORDS = 500 };
+
+/* Of items with a name and an attribute of 500 bytes each. */
+static sidbeam_index* wordy_index(void) {
+  static char text[WORDY_ITEMS * WORDS + 1];
+  static const int32_t codes[3] = {10, 10, 10};
+  int32_t sids[WORDY_ITEMS][3];
+  int64_t offsets[WORDY_ITEMS + 1];
+  sidbeam_attribute_column words = SIDBEAM_ATTRIBUTE_COLUMN_INIT;
+  sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
+  sidbeam_runtime* runtime = make_runtime();
+  sidbeam_builder* builder = NULL;
+  sidbeam_index* index = NULL;
+  for (int i = 0; i <= WORDY_ITEMS; ++i) {
+    offsets[i] = (int64_t)i * WORDS;
+    if (i == WORDY_ITEMS) break;
+    sprintf(text + offsets[i], "%0*d", WORDS, i);
+    sids[i][0] = i / 100;
+    sids[i][1] = i / 10 % 10;
+    sids[i][2] = i % 10;
+  }
+  config.levels = 3;
+  config.codes = codes;
+  config.id_type = SIDBEAM_ID_STRING;
+  config.kinds = SIDBEAM_KIND_TRIE;
+  words.name = "words";
+  words.text = text;
+  words.offsets = offsets;
+  CHECK_OK(sidbeam_builder_create(runtime, &config, &builder, &err));
+  CHECK_OK(sidbeam_builder_declare_attribute(builder, words.name, SIDBEAM_ATTRIBUTE_STRING, &err));
+  CHECK_OK(sidbeam_builder_add_named(builder, sids[0], NULL, WORDY_ITEMS, text, offsets, NULL, &err));
+  CHECK_OK(sidbeam_builder_set_attribute(builder, &words, WORDY_ITEMS, &err));
+  CHECK_OK(sidbeam_builder_finish(builder, &index, &err));
+  sidbeam_builder_destroy(builder);
+  sidbeam_runtime_release(runtime);
+  return index;
+}
+
+static double seconds(void) {
+  struct timespec now;
+  CHECK(clock_gettime(CLOCK_MONOTONIC, &now) == 0);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* It takes as long as that, at the least: however slow the machine is, no run is shorter. */
+static void a_rate_holds_for_all_that_is_read_and_written(void) {
+  const char* const folder = fresh_folder("rate");
+  sidbeam_index* base = wordy_index();
+  sidbeam_compact_config config = SIDBEAM_COMPACT_CONFIG_INIT;
+  config.bytes_per_second = 8000000;
+  for (int in_folder = 0; in_folder < 2; ++in_folder) {
+    sidbeam_catalog* catalog = NULL;
+    CHECK_OK(sidbeam_catalog_create(base, in_folder ? folder : NULL, NULL, &catalog, &err));
+    const int64_t before = info_of(catalog).base_bytes;
+    const double begin = seconds();
+    CHECK_OK(sidbeam_catalog_compact(catalog, &config, NULL, &err));
+    const double took = seconds() - begin;
+    const int64_t written = info_of(catalog).base_bytes - before;
+    CHECK(in_folder ? written > 2 * WORDY_ITEMS * WORDS : written == 0);
+    const int64_t read = 2 * WORDY_ITEMS * WORDS;
+    CHECK(took >= 0.9 * (double)(read + written) / (double)config.bytes_per_second);
+    sidbeam_catalog_close(catalog);
+  }
+  sidbeam_index_release(base);
+}
+
 /* An allocator that publishes, once, as soon as a file is there. */
 typedef struct watcher {
   char path[600];
@@ -324,6 +391,7 @@ int main(void) {
       TEST(what_is_published_meanwhile_is_carried_over),
       TEST(a_rollback_to_another_generation_ends_a_compaction),
       TEST(what_a_compaction_needs_is_checked),
+      TEST(a_rate_holds_for_all_that_is_read_and_written),
       TEST(a_base_that_is_about_to_be_named_stays),
       TEST(a_new_log_without_its_first_record_is_damaged),
       TEST(a_compaction_may_follow_a_loss_at_once),

@@ -106,6 +106,32 @@ def test_closing_ends_a_wait(tmp_path: Path) -> None:
     assert outcome == ["bad state"]
 
 
+def opened(folder: Path, how: str, **options: Any) -> Catalog:
+    """A catalogue of BASE in the folder, whose newest base was opened with the options."""
+    if how == "create":
+        catalog = writes(folder, **options)
+        catalog.compact()
+        return catalog
+    writes(folder).close()
+    return (Catalog.open if how == "open" else Catalog.follow)(folder, **options)
+
+
+@pytest.mark.parametrize("how", ["create", "open", "follow"])
+@pytest.mark.parametrize("verify", list(sidbeam.Verify))
+def test_how_far_bases_are_verified(tmp_path: Path, how: str, verify: sidbeam.Verify) -> None:
+    with opened(tmp_path / "live", how, verify=verify) as catalog:
+        assert catalog.snapshot().info.verified == verify
+
+
+@pytest.mark.parametrize("how", ["create", "open", "follow"])
+@pytest.mark.parametrize("residency", ["map", "copy"])
+def test_where_bases_are(tmp_path: Path, how: str, residency: str) -> None:
+    with opened(tmp_path / "live", how, residency=residency) as catalog:
+        newest = tmp_path / "live" / f"base-{catalog.info.generation}.sidx"
+        assert newest.exists() and (str(newest) in Path("/proc/self/maps").read_text()) == (residency == "map")
+        check(catalog, BASE)
+
+
 def test_damage_is_refused_unless_loss_is_accepted(tmp_path: Path) -> None:
     with writes(tmp_path / "live") as catalog:
         for number in range(3):
@@ -142,6 +168,15 @@ def test_compaction(catalog: Catalog) -> None:
     catalog.publish()
     check(catalog, pairs | waiting)
     assert [v.generation for v in catalog.versions()] == [1, 1, 2, 2]
+
+
+def test_limits_of_a_compaction(tmp_path: Path) -> None:
+    with writes(tmp_path / "live") as catalog:
+        with pytest.raises(sidbeam.OutOfMemory, match="the build needs about .* bytes, memory_limit is 1$"):
+            catalog.compact(memory_limit=1)
+        written, begin = catalog.info.base_bytes, time.monotonic()
+        assert catalog.compact(bytes_per_second=4 * written) == 2 and catalog.info.base_bytes == 2 * written
+        assert time.monotonic() - begin >= 0.25
 
 
 def test_what_progress_raises_ends_a_compaction(tmp_path: Path) -> None:

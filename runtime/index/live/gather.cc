@@ -64,6 +64,12 @@ GatheredColumns::GatheredColumns(const PairSource& from, std::span<const uint64_
   for (const sidbeam_attribute_column& column : arrays_) columns_.push_back(&column);
 }
 
+int64_t GatheredColumns::bytes() const {
+  int64_t bytes = 0;
+  for (const CopiedValues& values : values_) bytes += values.bytes();
+  return bytes;
+}
+
 Catalogue::Pairs read_pairs(const Index& index, std::span<const uint64_t> rows, std::vector<std::string_view>& names) {
   const IndexView& view = index.view;
   const auto some = [rows](int64_t begin, int64_t count) {

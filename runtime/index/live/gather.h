@@ -30,6 +30,7 @@ class GatheredColumns {
   GatheredColumns& operator=(const GatheredColumns&) = delete;
 
   const std::vector<const sidbeam_attribute_column*>& columns() const { return columns_; }
+  int64_t bytes() const;
 
  private:
   std::vector<CopiedValues> values_;

@@ -80,7 +80,10 @@ typedef struct sidbeam_compact_config {
   uint32_t struct_size;       /* sizeof(sidbeam_compact_config) */
   int32_t threads;            /* 1 .. 1024; 0: the runtime's */
   int64_t memory_limit_bytes; /* as of a builder; 0: none */
-  int64_t bytes_per_second;   /* upper limit of what is read of the catalogue and written to its folder; 0: none */
+  /* Upper limit of what is read of the catalogue, names and attributes too, and written to its folder, synced as it
+   * goes; 0: none. The build between the two, in memory, is not held to it, nor is the opening of the new base (verify,
+   * residency): the page cache still has it, so that the disk reads nothing. */
+  int64_t bytes_per_second;
   /* As of a builder: called on the compacting thread; not 0 cancels. SIDBEAM_PHASE_*, then also GATHER and WRITE. */
   int32_t (*progress)(void* context, int32_t phase, int64_t done, int64_t total);
   void* progress_context;
