@@ -172,7 +172,7 @@ def test_compaction(catalog: Catalog) -> None:
 
 def test_limits_of_a_compaction(tmp_path: Path) -> None:
     with writes(tmp_path / "live") as catalog:
-        with pytest.raises(sidbeam.OutOfMemory, match="the build needs about .* bytes, memory_limit is 1$"):
+        with pytest.raises(sidbeam.OutOfMemory, match="the build needs about .* bytes, memory_limit is 1 "):
             catalog.compact(memory_limit=1)
         written, begin = catalog.info.base_bytes, time.monotonic()
         assert catalog.compact(bytes_per_second=4 * written) == 2 and catalog.info.base_bytes == 2 * written
