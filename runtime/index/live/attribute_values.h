@@ -27,7 +27,7 @@ class CopiedValues {
   void set(AttributeColumn& column, int64_t first) const;
   // Of strings and lists, as a log has them at most.
   int64_t text_bytes() const;
-  // At most.
+  // Of all values, at most.
   int64_t bytes() const { return text_bytes() + static_cast<int64_t>(valid_.size() * sizeof(int64_t)); }
   // As a caller gives them, in arrays of this object, which must stay.
   sidbeam_attribute_column arrays();
