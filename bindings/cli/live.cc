@@ -86,6 +86,13 @@ void add_writer_options(Command command, WriterOptions& o) {
                   "versions that can be gone back to; files that none of them needs are removed")
       .between(1, std::numeric_limits<int64_t>::max())
       .capture_default_str();
+  command
+      .add_option("--keep-age", o.keep_age,
+                  "of these, only such as were replaced at most so many seconds before the newest came; 0: whatever "
+                  "their age")
+      .check(seconds_complaint)
+      .type_name("SECONDS")
+      .capture_default_str();
   command.add_flag("--accept-loss", o.accept_loss,
                    "where a log is damaged, go on from what was published before the damage");
   add_json(command, o.json);
@@ -94,6 +101,7 @@ void add_writer_options(Command command, WriterOptions& o) {
 sidbeam_catalog_config writer_config(const WriterOptions& o) {
   sidbeam_catalog_config config = SIDBEAM_CATALOG_CONFIG_INIT;
   config.keep_versions = o.keep_versions;
+  config.keep_ms = to_milliseconds(o.keep_age);
   config.accept_loss = o.accept_loss ? 1 : 0;
   return config;
 }

@@ -31,6 +31,7 @@ Index open_version(sidbeam_catalog* catalog, int64_t version);
 struct WriterOptions {
   std::string folder;
   int64_t keep_versions = 16;
+  double keep_age = 0;  // seconds
   int32_t threads = 0;
   bool accept_loss = false, json = false;
 };

@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "live.h"
+#include "options.h"
 
 namespace cli {
 namespace {
@@ -53,7 +54,7 @@ class Follower {
 
   void run() {
     constexpr int64_t kForever = int64_t{1} << 40;
-    const int64_t wait_ms = o_.has_wait ? static_cast<int64_t>(o_.wait * 1000) : kForever;
+    const int64_t wait_ms = o_.has_wait ? to_milliseconds(o_.wait) : kForever;
     while (show_newer(catalog_.get())) {
       if (is_due()) {
         if (!open_again()) return;
@@ -134,11 +135,11 @@ void add_live_follow(Command catalog) {
   const Option since = command.add_option("--since", o->since, "begin after this version; default: the newest")
                            .between(0, int64_t{1} << 62);
   command.add_option("--count", o->count, "end after so many versions").between(1, int64_t{1} << 62);
-  const Option wait = command.add_option("--wait", o->wait, "end when none has come for so many seconds");
+  const Option wait =
+      command.add_option("--wait", o->wait, "end when none has come for so many seconds").check(seconds_complaint);
   command.add_flag("--json", o->json, "one JSON document per line");
   command.footer("Example:\n  sidbeam catalog follow office_live --json");
   command.callback([o, since, wait] {
-    if (!(o->wait >= 0 && o->wait <= 1e9)) throw UsageError("--wait: expected seconds, at least 0");
     o->has_since = since.given();
     o->has_wait = wait.given();
     Follower(*o).run();

@@ -5,6 +5,8 @@
 #include <sidbeam/sidbeam.h>
 #include <simdjson.h>
 
+#include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "failure.h"
@@ -86,6 +88,15 @@ int64_t parse_bytes(const std::string& option, const std::string& text) {
   }
   return *number << shift;
 }
+
+std::string seconds_complaint(const std::string& text) {
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  const bool is_number = error == std::errc() && end == text.data() + text.size();
+  return is_number && seconds >= 0 && seconds <= 1e9 ? "" : "expected seconds, at least 0";
+}
+
+int64_t to_milliseconds(double seconds) { return static_cast<int64_t>(std::ceil(seconds * 1000)); }
 
 int32_t parse_kinds(const std::string& text) {
   int32_t kinds = 0;

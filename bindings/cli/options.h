@@ -24,6 +24,10 @@ bool is_utf8(std::string_view text);
 std::vector<std::string> split(const std::string& text, char separator);
 // "512", "64K", "2G": bytes, with binary suffixes.
 int64_t parse_bytes(const std::string& option, const std::string& text);
+// For Option::check: "" where a text is from 0 to 1e9 seconds, with or without a fraction.
+std::string seconds_complaint(const std::string& text);
+// Rounded up, since 0 often means something else.
+int64_t to_milliseconds(double seconds);
 // "trie,sorted" to SIDBEAM_KIND_* or'ed.
 int32_t parse_kinds(const std::string& text);
 std::vector<std::string> kind_names(int32_t kinds);

@@ -33,7 +33,8 @@ type CatalogConfig struct {
 	Sync         Sync
 	SyncInterval time.Duration // with SyncInterval
 
-	// Which versions can be had and gone back to, the newest always: so many, and not older than that.
+	// Which versions can be had and gone back to, the newest always: so many, and not older than that. The age is the
+	// time from the publish that replaced a version to the newest publish: while none comes, old versions stay.
 	KeepVersions int64         // 0: 16
 	KeepAge      time.Duration // 0: whatever their age
 

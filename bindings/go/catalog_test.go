@@ -67,6 +67,20 @@ func TestItemsComeAndGoAndVersionsStay(t *testing.T) {
 	})
 }
 
+func TestVersionsThatAreTooOldGo(t *testing.T) {
+	catalog := newCatalog(t, "", sidbeam.CatalogConfig{KeepVersions: 1 << 40, KeepAge: time.Nanosecond})
+	oldest := int64(1)
+	for i := int64(0); i < 10000 && oldest == 1; i++ { // 1 ms is the least age
+		must(t, catalog.Add(sidbeam.Pairs{Codes: []int32{0, 0}, IDs: []int64{1000 + i}}, nil))
+		publish(t, catalog, 2+i)
+		info, err := catalog.Info()
+		must(t, err)
+		oldest = info.OldestVersion
+	}
+	_, err := catalog.Rollback(1)
+	fails(t, err, sidbeam.InvalidArgument, "version is 1, expected one of those that are kept")
+}
+
 func TestNamesOfALiveCatalogue(t *testing.T) {
 	base := build(t, sidbeam.BuilderConfig{Codes: []int32{4, 4}, IDType: sidbeam.IDString, VariableLength: true},
 		sidbeam.Pairs{Codes: []int32{0, 1, 2, 2}, Names: []string{"a", "b"}})

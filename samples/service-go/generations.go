@@ -29,6 +29,7 @@ type generations struct {
 
 	mutex   sync.Mutex
 	current *generation
+	living  map[*generation]bool // the current one, and those that requests still use
 }
 
 func newGenerations(o *options) (*generations, error) {
@@ -36,7 +37,7 @@ func newGenerations(o *options) (*generations, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &generations{options: o, live: live}
+	g := &generations{options: o, live: live, living: map[*generation]bool{}}
 	if err := g.reload(); err != nil {
 		g.close()
 		return nil, err
@@ -46,7 +47,7 @@ func newGenerations(o *options) (*generations, error) {
 
 // openLive opens a live catalogue where the index is a folder; nil: it is a file.
 func openLive(o *options) (*sidbeam.Catalog, error) {
-	config := sidbeam.CatalogConfig{KeepVersions: o.keep, Verify: sidbeam.VerifyFull}
+	config := sidbeam.CatalogConfig{KeepVersions: o.keep, KeepAge: o.keepAge, Verify: sidbeam.VerifyFull}
 	if about, err := os.Stat(o.index); err != nil || !about.IsDir() {
 		if o.follow {
 			return nil, fmt.Errorf("%s is no folder, expected that of a catalogue to follow", o.index)
@@ -126,7 +127,7 @@ func (g *generations) replace(c *catalogue) error {
 		c.close()
 		return fmt.Errorf("%s has %v codes per level, expected %v", g.options.index, c.info.Codes, old.catalogue.info.Codes)
 	}
-	g.current = next
+	g.current, g.living[next] = next, true
 	g.mutex.Unlock()
 	if old != nil {
 		g.release(old)
@@ -146,9 +147,28 @@ func (g *generations) release(used *generation) {
 	g.mutex.Lock()
 	used.users--
 	last := used.users == 0
+	if last {
+		delete(g.living, used)
+	}
 	g.mutex.Unlock()
 	if last {
 		used.catalogue.close()
 		close(used.gone)
 	}
+}
+
+// inUse counts the versions that are in use, whether they are among those that are kept or not.
+func (g *generations) inUse(kept []sidbeam.VersionInfo) int {
+	numbers := map[int64]bool{}
+	for _, version := range kept {
+		if version.InUse {
+			numbers[version.Version] = true
+		}
+	}
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	for each := range g.living {
+		numbers[each.catalogue.info.Version] = true
+	}
+	return len(numbers)
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand"
@@ -100,6 +101,36 @@ func TestARunningRequestKeepsItsVersion(t *testing.T) {
 	until(t, "version 2 alone is in use", func() bool { // a lane gives its request up just after it has answered
 		return scrape(t, server.URL)["sidbeam_catalog_pinned_versions"] == 1
 	})
+}
+
+// A version that has grown too old can no longer be gone back to, and counts as in use as long as a request holds it.
+func TestARequestOutlivesTheAgeOfItsVersion(t *testing.T) {
+	o := liveOptions(t)
+	given, _ := parse(flag.NewFlagSet("", flag.PanicOnError), []string{"-model", o.model, "-index", o.index, "-keep",
+		"10000", "-keep-age", "1ms"})
+	o.keep, o.keepAge = given.keep, given.keepAge
+	s, server := serve(t, o)
+	first := s.generations.acquire()
+	oldest := func() int64 {
+		info, err := s.generations.live.Info()
+		must(t, err)
+		return info.OldestVersion
+	}
+	for version := int64(2); oldest() == 1; version++ {
+		if version > 1000 {
+			t.Fatalf("version 1 is kept after %d publishes", version)
+		}
+		do(t, server.URL, "POST", "/items", livePairs{{2000 + version, [3]int32{4, 0, 0}}: 77}.body(), `{"added":1}`)
+		do(t, server.URL, "POST", "/publish", "", fmt.Sprintf(`{"version":%d}`, version))
+	}
+	refused(t, server.URL, "POST", "/rollback", `{"version": 1}`, 400, "version is 1, expected one of those that are kept")
+	if got := scrape(t, server.URL)["sidbeam_catalog_pinned_versions"]; got != 2 {
+		t.Errorf("expected version 1 and the newest to be in use, got %v", got)
+	}
+	s.generations.release(first)
+	if got := scrape(t, server.URL)["sidbeam_catalog_pinned_versions"]; got != 1 {
+		t.Errorf("expected the newest alone to be in use, got %v", got)
+	}
 }
 
 // A follower serves what the writer publishes, across compactions, and changes nothing.

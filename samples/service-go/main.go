@@ -36,6 +36,8 @@ func parse(flags *flag.FlagSet, arguments []string) (o options, address string) 
 	flags.StringVar(&o.index, "index", "", "index file, or folder of a live catalogue (required)")
 	flags.BoolVar(&o.follow, "follow", false, "another process writes the catalogue")
 	flags.Int64Var(&o.keep, "keep", 16, "versions of the catalogue that can be gone back to")
+	flags.DurationVar(&o.keepAge, "keep-age", 0, "of these, only such as were replaced at most so long before the "+
+		"newest came, such as 24h; 0: whatever their age")
 	flags.StringVar(&o.tokenFile, "token-file", "", "file of the token that changes and reloads must bear (default: "+
 		"what SIDBEAM_TOKEN holds)")
 	flags.StringVar(&address, "listen", "127.0.0.1:8080", "address to serve on")

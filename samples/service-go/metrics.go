@@ -126,17 +126,12 @@ func (m *metrics) writeRules(out io.Writer, names []string) {
 	}
 }
 
-// writeLive gives how a live catalogue stands, of which c is served.
-func (m *metrics) writeLive(out io.Writer, c *catalogue, info *sidbeam.CatalogInfo, versions []sidbeam.VersionInfo) {
-	pinned := 0
-	for _, version := range versions {
-		if version.InUse {
-			pinned++
-		}
-	}
+// writeLive gives how a live catalogue stands, of which c is served, and so many versions are in use.
+func (m *metrics) writeLive(out io.Writer, c *catalogue, info *sidbeam.CatalogInfo, inUse int) {
 	writeGauge(out, "sidbeam_catalog_version", "Version that is served.", float64(c.info.Version))
 	writeGauge(out, "sidbeam_catalog_age_seconds", "Time since it was published.", time.Since(c.published).Seconds())
-	writeGauge(out, "sidbeam_catalog_pinned_versions", "Kept versions in use, of which one is served.", float64(pinned))
+	writeGauge(out, "sidbeam_catalog_pinned_versions", "Versions in use, kept or not, of which one is served.",
+		float64(inUse))
 	writeGauge(out, "sidbeam_catalog_log_bytes", "Bytes of the logs.", float64(info.LogBytes))
 	writeGauge(out, "sidbeam_catalog_unsynced_bytes", "Of these, not yet forced to the disk.",
 		float64(info.UnsyncedBytes))

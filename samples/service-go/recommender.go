@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"sidbeam.io/sidbeam"
 )
@@ -31,6 +32,7 @@ type options struct {
 	whereKept     int                   // such filters that are kept, the latest; 0: none
 	follow        bool                  // another process writes the catalogue
 	keep          int64                 // versions of it that can be gone back to
+	keepAge       time.Duration         // how old these may be; 0: whatever their age
 	tokenFile     string                // file of the token that changes need; empty: it is in the environment, if any
 }
 

@@ -283,7 +283,7 @@ func (s *service) writeMetrics(out io.Writer) error {
 		return err
 	}
 	versions, err := s.generations.live.Versions()
-	s.metrics.writeLive(out, g.catalogue, &info, versions)
+	s.metrics.writeLive(out, g.catalogue, &info, s.generations.inUse(versions))
 	return err
 }
 

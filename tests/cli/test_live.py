@@ -169,6 +169,22 @@ class Changes(Live):
         self.assertEqual(sorted(os.listdir(self.live)), ["base-2.sidx", "catalog.live", "lock", "log-5.slog"])
         self.fails("expected one of those that are kept, 5 to 5", "lookup", self.live + "@1", "--item", 1)
 
+    def test_versions_that_are_not_too_old(self):
+        """Each is published by a process of its own, so that there is a millisecond from one to the next."""
+        self.create()
+        for i in range(2):
+            self.add([(20 + i, [0, 0, 1])], "--keep-age", 86400)
+        self.fails("expected one of those that are kept, 2 to 3", "catalog", "rollback", self.live, 1, "--keep-age",
+                   0.001)
+        self.json("catalog", "compact", self.live, "--keep-age", 0.001)
+        self.assertIn("base-1.sidx", os.listdir(self.live))  # of version 3, which was the newest until now
+        self.remove(20, "--keep-age", 0.001)
+        self.assertEqual(self.versions(), [5, 4])
+        self.assertEqual(sorted(os.listdir(self.live)), ["base-2.sidx", "catalog.live", "lock", "log-4.slog"])
+        for wrong in -1, "nan", "inf", 1e10, "1s", "0x10":
+            self.misused("--keep-age: expected seconds, at least 0", "catalog", "publish", self.live, "--keep-age",
+                         wrong)
+
 
 class Session(Live):
     """sidbeam catalog publish"""

@@ -175,6 +175,18 @@ def test_info_and_versions(tmp_path: Path) -> None:
     assert (plain.version, plain.generation, plain.live_items) == (0, 0, plain.items)
 
 
+def test_versions_that_are_too_old_go() -> None:
+    with Catalog.create(index_of(BASE), keep_versions=2**40, keep_age=datetime.timedelta(microseconds=1)) as catalog:
+        for number in range(10000):  # 1 ms is the least age
+            catalog.add([(0, 0, 0)], [1000 + number])
+            catalog.publish()
+            if catalog.info.oldest_version > 1:
+                break
+        assert catalog.versions()[0].version > 1
+        with pytest.raises(sidbeam.InvalidArgument, match="version is 1, expected one of those that are kept"):
+            catalog.rollback(1)
+
+
 @pytest.mark.parametrize(
     "call, message",
     [

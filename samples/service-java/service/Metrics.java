@@ -4,11 +4,9 @@ package service;
 import io.sidbeam.CatalogInfo;
 import io.sidbeam.Percentiles;
 import io.sidbeam.RunnerStats;
-import io.sidbeam.VersionInfo;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Arrays;
-import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
@@ -60,9 +58,8 @@ final class Metrics {
     failedRefreshes++;
   }
 
-  /** `live` says how the live catalogue stands, of whose versions one is served; null: the index is a file. */
-  synchronized String text(Serving serving, CatalogInfo live, List<VersionInfo> versions,
-      RunnerStats runner) {
+  /** `live` says how the live catalogue stands, of which so many versions are in use; null: the index is a file. */
+  synchronized String text(Serving serving, CatalogInfo live, long inUse, RunnerStats runner) {
     StringBuilder out = new StringBuilder();
     head(out, "request_seconds", "summary", "Time from a request's arrival to its answer, of the latest " + WINDOW);
     long[] sorted = Arrays.copyOf(nanos, (int) Math.min(answered, WINDOW));
@@ -90,19 +87,18 @@ final class Metrics {
       line(out, "filter_requests_total{filter=\"" + name + "\"}", filters.getOrDefault(name, 0L));
     }
     if (live != null) {
-      live(out, serving, live, versions);
+      live(out, serving, live, inUse);
     }
     runner(out, runner);
     return out.toString();
   }
 
   /** How a live catalogue stands. */
-  private void live(StringBuilder out, Serving serving, CatalogInfo info, List<VersionInfo> versions) {
+  private void live(StringBuilder out, Serving serving, CatalogInfo info, long inUse) {
     number(out, "catalog_version", "gauge", "Version that is served", serving.info.version());
     number(out, "catalog_age_seconds", "gauge", "Time since it was published",
         seconds(Duration.between(serving.published, Instant.now())));
-    number(out, "catalog_pinned_versions", "gauge", "Kept versions in use, of which one is served",
-        versions.stream().filter(VersionInfo::inUse).count());
+    number(out, "catalog_pinned_versions", "gauge", "Versions in use, kept or not, of which one is served", inUse);
     number(out, "catalog_log_bytes", "gauge", "Bytes of the logs", info.logBytes());
     number(out, "catalog_unsynced_bytes", "gauge", "Of these, not yet forced to the disk", info.unsyncedBytes());
     number(out, "catalog_changes", "gauge", "Changes that wait to be published", info.changes());

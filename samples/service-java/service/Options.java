@@ -3,6 +3,8 @@ package service;
 
 import io.sidbeam.Normalization;
 import java.nio.file.Path;
+import java.time.DateTimeException;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Locale;
@@ -29,16 +31,17 @@ import java.util.function.Function;
  * @param whereKept such filters that are kept, the latest; 0: none
  * @param follow whether another process writes the catalogue
  * @param keep versions of it that can be gone back to
+ * @param keepAge how old these may be; 0: whatever their age
  * @param tokenFile file of the token that changes and reloads must bear; null: it is in the environment, if any
  */
 record Options(Path model, Path index, Path draft, int port, long[] offsets, int[] startTokens, int[] beginTokens,
     long endColumn, int group, Normalization normalization, int beams, int prompt, int lanes, int queue, Path filters,
-    int listed, int whereBytes, int whereKept, boolean follow, long keep, Path tokenFile) {
+    int listed, int whereBytes, int whereKept, boolean follow, long keep, Duration keepAge, Path tokenFile) {
   private static final String USAGE = "usage: service.Service MODEL INDEX [--draft MODEL] [--port 8080] "
       + "[--offsets o0,o1,..] [--start-tokens t0,..] [--begin-tokens t0,..] [--end-column t] [--group 1] "
       + "[--normalize full|level|valid] [--beams 50] [--prompt 512] [--lanes PROCESSORS] [--queue 1024] "
       + "[--filters FILE] [--listed 10000] [--where-bytes 4096] [--where-kept 16] "
-      + "[--follow true|false] [--keep 16] [--token-file FILE]";
+      + "[--follow true|false] [--keep 16] [--keep-age 0s] [--token-file FILE]";
 
   static Options parse(String[] arguments) {
     if (arguments.length < 2 || arguments.length % 2 != 0) {
@@ -67,6 +70,7 @@ record Options(Path model, Path index, Path draft, int port, long[] offsets, int
         take(given, "--where-kept", 16, Integer::parseInt),
         take(given, "--follow", false, Options::flag),
         take(given, "--keep", 16L, Long::parseLong),
+        take(given, "--keep-age", Duration.ZERO, time -> Duration.parse("PT" + time)),
         take(given, "--token-file", null, Path::of));
     if (!given.isEmpty()) {
       throw new IllegalArgumentException("there is no " + String.join(", ", given.keySet()) + "\n" + USAGE);
@@ -79,7 +83,7 @@ record Options(Path model, Path index, Path draft, int port, long[] offsets, int
     String value = given.remove(name);
     try {
       return value == null ? otherwise : read.apply(value);
-    } catch (IllegalArgumentException | ArithmeticException e) {
+    } catch (IllegalArgumentException | ArithmeticException | DateTimeException e) {
       throw new IllegalArgumentException("cannot use " + name + " " + value + "\n" + USAGE);
     }
   }

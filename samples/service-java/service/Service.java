@@ -5,7 +5,6 @@ import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import io.sidbeam.CatalogInfo;
 import io.sidbeam.SidbeamException;
-import io.sidbeam.VersionInfo;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetSocketAddress;
@@ -103,10 +102,10 @@ public final class Service {
 
   private String scrape() throws Refusal {
     CatalogInfo live = versions.live == null ? null : versions.live.info();
-    List<VersionInfo> kept = live == null ? List.of() : versions.live.versions();
+    long inUse = live == null ? 0 : versions.inUse(versions.live.versions());
     Serving serving = versions.enter();
     try {
-      return metrics.text(serving, live, kept, recommender.stats());
+      return metrics.text(serving, live, inUse, recommender.stats());
     } finally {
       serving.leave();
     }

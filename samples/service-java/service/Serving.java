@@ -133,6 +133,10 @@ final class Serving {
     return users.getAndUpdate(n -> n == 0 ? 0 : n + 1) > 0;
   }
 
+  boolean isGone() {
+    return users.get() == 0;
+  }
+
   void leave() {
     if (users.decrementAndGet() == 0) {
       filters.close();

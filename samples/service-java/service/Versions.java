@@ -5,10 +5,15 @@ import io.sidbeam.Catalog;
 import io.sidbeam.CatalogConfig;
 import io.sidbeam.Index;
 import io.sidbeam.Verify;
+import io.sidbeam.VersionInfo;
 import java.nio.file.Files;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
+import java.util.stream.LongStream;
 import service.Service.Refusal;
 
 /**
@@ -20,6 +25,7 @@ final class Versions implements AutoCloseable {
 
   final Catalog live; // null: the index is a file
   private final Options options;
+  private final Set<Serving> living = ConcurrentHashMap.newKeySet(); // until it is looked at after their last request
   private volatile Serving current;
   private Thread follower; // null: nobody else writes the catalogue
 
@@ -29,15 +35,22 @@ final class Versions implements AutoCloseable {
     if (options.follow() && !folder) {
       throw new IllegalArgumentException(options.index() + " is no folder, expected that of a catalogue to follow");
     }
-    CatalogConfig config = new CatalogConfig().keepVersions(options.keep()).verify(Verify.FULL);
+    CatalogConfig config = new CatalogConfig().keepVersions(options.keep()).keepAge(options.keepAge())
+        .verify(Verify.FULL);
     live = !folder ? null
         : options.follow() ? Catalog.follow(options.index(), config) : Catalog.open(options.index(), config);
     try {
-      current = open();
+      serve(open());
     } catch (RuntimeException e) {
       close();
       throw e;
     }
+  }
+
+  private void serve(Serving fresh) {
+    living.removeIf(Serving::isGone);
+    living.add(fresh);
+    current = fresh;
   }
 
   private Serving open() {
@@ -57,6 +70,13 @@ final class Versions implements AutoCloseable {
       }
     }
     throw new Refusal(503, "the service is closed");
+  }
+
+  /** How many versions are in use, whether they are among those that are kept or not. */
+  long inUse(List<VersionInfo> kept) {
+    living.removeIf(Serving::isGone);
+    return LongStream.concat(kept.stream().filter(VersionInfo::inUse).mapToLong(VersionInfo::version),
+        living.stream().mapToLong(serving -> serving.info.version())).distinct().count();
   }
 
   /** What is served now. */
@@ -99,7 +119,7 @@ final class Versions implements AutoCloseable {
       throw new IllegalStateException("it has " + Arrays.toString(fresh.codes) + " codes per level, expected "
           + Arrays.toString(old.codes));
     }
-    current = fresh;
+    serve(fresh);
     old.leave();
     return fresh.versionJson();
   }

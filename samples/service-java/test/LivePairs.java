@@ -80,7 +80,7 @@ public final class LivePairs {
   }
 
   /** The body of a POST /items. */
-  String body() {
+  public String body() {
     return prices.entrySet().stream().map(pair -> "{\"id\": " + pair.getKey().id + ", \"sid\": " + pair.getKey().sid
         + ", \"attributes\": {\"price\": " + pair.getValue() + "}}")
         .collect(Collectors.joining(", ", "{\"items\": [", "]}"));

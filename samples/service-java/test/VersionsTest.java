@@ -2,7 +2,6 @@
 package service; // whose classes are its own
 
 import io.sidbeam.ItemList;
-import io.sidbeam.VersionInfo;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -22,7 +21,7 @@ public final class VersionsTest {
   }
 
   private static long pinned(Versions versions) {
-    return versions.live.versions().stream().filter(VersionInfo::inUse).count();
+    return versions.inUse(versions.live.versions());
   }
 
   private static void runningRequestsKeepTheirVersion(Path folder, String model) throws Exception {
@@ -61,6 +60,31 @@ public final class VersionsTest {
         check(first.index.isClosed(), "the first version went with its last request");
         Running.until("it is no longer in use", () -> pinned(versions) == 1); // the lane gives it up after its answer
       }
+    }
+  }
+
+  /** A version that is too old can no longer be gone back to, and counts as in use as long as a request holds it. */
+  private static void requestsOutliveTheAgeOfTheirVersion(Path folder, String model) throws Exception {
+    Path live = Files.createTempDirectory(folder, "old");
+    LivePairs.base().create(live);
+    Options options = Options.parse(new String[] {model, live.toString(), "--keep", "10000", "--keep-age", "0.001s"});
+    try (Versions versions = new Versions(options)) {
+      Serving first = versions.enter();
+      Changes changes = new Changes(options, versions, first);
+      for (int i = 0; versions.live.info().oldestVersion() == 1; i++) {
+        check(i < 1000, "version 1 is kept after " + i + " publishes");
+        changes.add(new LivePairs().put(2000 + i, 77, 4, 0, 0).body());
+        versions.live.publish();
+        versions.advance();
+      }
+      check(pinned(versions) == 2, "the first version and the newest are in use: " + versions.live.versions());
+      first.leave();
+      check(pinned(versions) == 1, "the newest alone is in use: " + versions.live.versions());
+    }
+    try {
+      check(false, "" + Options.parse(new String[] {model, live.toString(), "--keep-age", "3600"}));
+    } catch (IllegalArgumentException e) {
+      check(e.getMessage().startsWith("cannot use --keep-age 3600\nusage: "), e.getMessage());
     }
   }
 
@@ -120,6 +144,7 @@ public final class VersionsTest {
   public static void main(String[] arguments) throws Exception {
     Path folder = Files.createDirectories(Path.of(arguments[0]));
     runningRequestsKeepTheirVersion(folder, arguments[1]);
+    requestsOutliveTheAgeOfTheirVersion(folder, arguments[1]);
     closedVersionsRefuse(folder, arguments[1]);
     refusesTokens(folder);
     precedence();

@@ -16,6 +16,7 @@ std::string copy_live(const Room& room) {
 Arguments write_live(const Room& room, const char* command, Random& random) {
   Arguments arguments = {"catalog", command, copy_live(room)};
   if (random.one_in(4)) add(arguments, {"--keep-versions", std::to_string(random.below(4))});
+  if (random.one_in(8)) add(arguments, {"--keep-age", random.one_in(2) ? "0.001" : "86400"});
   if (random.one_in(8)) add(arguments, {"--accept-loss"});
   return arguments;
 }

@@ -104,7 +104,8 @@ class Catalog(Handle):
       sync or close that comes ``sync_interval`` after the last time; "host", by :meth:`sync`. What is not may be lost
       if the machine stops, never anything before it; a process that stops loses nothing that was published.
     - ``keep_versions``, ``keep_age``: how many versions can be had and gone back to, and not older than what; the
-      newest always. 0: 16; None: whatever their age. Ages and waits are seconds, or a timedelta.
+      newest always. 0: 16; None: whatever their age. The age is the time from the publish that replaced a version to
+      the newest publish: while none comes, old versions stay. Ages and waits are seconds, or a timedelta.
     - ``residency``, ``verify``: of the base, as of :meth:`Index.open`.
     """
 

@@ -44,7 +44,8 @@ typedef struct sidbeam_catalog_config {
   uint32_t struct_size; /* sizeof(sidbeam_catalog_config) */
   int32_t sync;         /* SIDBEAM_SYNC_* */
   int64_t sync_interval_ms;
-  /* Which versions can be had and gone back to, the newest always: so many, and not older than that. */
+  /* Which versions can be had and gone back to, the newest always: so many, and not older than that. The age is the
+   * time from the publish that replaced a version to the newest publish: while none comes, old versions stay. */
   int64_t keep_versions; /* 0: 16 */
   int64_t keep_ms;       /* 0: whatever their age */
   int32_t residency;     /* SIDBEAM_RESIDENCY_* of the base */

@@ -62,7 +62,8 @@ public final class CatalogConfig {
   }
 
   /**
-   * How old these may be; the newest may always.
+   * How old these may be; the newest may always. The age is the time from the publish that replaced a version to the
+   * newest publish: while none comes, old versions stay.
    *
    * @param age null (the default): whatever their age
    * @return this

@@ -121,6 +121,19 @@ class CatalogTest {
   }
 
   @Test
+  void versionsThatAreTooOldGo() {
+    CatalogConfig config = new CatalogConfig().keepVersions(1L << 40).keepAge(Duration.ofNanos(1));
+    try (Catalog catalog = LivePairs.catalog(null, config)) {
+      for (int i = 0; i < 10000 && catalog.info().oldestVersion() == 1; i++) { // 1 ms is the least age
+        catalog.add(new Pairs(5, 4).ids(1000 + i));
+        catalog.publish();
+      }
+      assertTrue(catalog.versions().get(0).version() > 1);
+      refused(Status.INVALID_ARGUMENT, "version is 1, expected one of those that are kept", () -> catalog.rollback(1));
+    }
+  }
+
+  @Test
   void filtersMoveToOtherVersions() {
     try (Catalog catalog = LivePairs.catalog(null, new CatalogConfig()); Index base = catalog.snapshot();
         Filter cheap = Filter.parse(base, "price<5")) {
