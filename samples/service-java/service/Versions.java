@@ -25,7 +25,7 @@ final class Versions implements AutoCloseable {
 
   final Catalog live; // null: the index is a file
   private final Options options;
-  private final Set<Serving> living = ConcurrentHashMap.newKeySet(); // until it is looked at after their last request
+  private final Set<Serving> living = ConcurrentHashMap.newKeySet(); // also some that have just gone
   private volatile Serving current;
   private Thread follower; // null: nobody else writes the catalogue
 
