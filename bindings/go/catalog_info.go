@@ -23,7 +23,7 @@ type CatalogInfo struct {
 	LogFailed                          bool      // the log could not be written, so that no Publish can succeed
 	LogBytes, UnsyncedBytes            int64     // of the logs of all kept generations, of which not yet synced
 	BaseBytes                          int64     // files of the bases of all kept generations
-	MemoryBytes                        int64     // kept in memory, except mapped bases and versions in use
+	MemoryBytes                        int64     // kept in memory, except bases and versions in use
 	CutBytes                           int64     // unfinished end of the log, cut off when it was opened
 }
 

@@ -107,7 +107,7 @@ typedef struct sidbeam_catalog_info {
   /* Of the writer of a folder, otherwise 0: of the logs of all kept generations, of which not yet synced, and of the
    * files of their bases. */
   int64_t log_bytes, unsynced_bytes, base_bytes;
-  int64_t memory_bytes; /* what is kept in memory, except mapped bases and versions in use */
+  int64_t memory_bytes; /* what is kept in memory, except bases and versions in use */
   int64_t cut_bytes;    /* unfinished end of the log, cut off when it was opened */
 } sidbeam_catalog_info;
 #define SIDBEAM_CATALOG_INFO_INIT \

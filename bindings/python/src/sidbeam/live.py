@@ -49,7 +49,7 @@ class CatalogInfo:
     log_bytes: int  #: of the logs of all kept generations
     unsynced_bytes: int  #: of these
     base_bytes: int  #: files of the bases of all kept generations
-    memory_bytes: int  #: what is kept in memory, except mapped bases and versions in use
+    memory_bytes: int  #: what is kept in memory, except bases and versions in use
     cut_bytes: int  #: unfinished end of the log, cut off when it was opened
 
 

@@ -22,7 +22,7 @@ import java.time.Instant;
  * @param logBytes of the logs of all kept generations
  * @param unsyncedBytes of these
  * @param baseBytes files of the bases of all kept generations
- * @param memoryBytes what is kept in memory, except mapped bases and versions in use
+ * @param memoryBytes what is kept in memory, except bases and versions in use
  * @param cutBytes unfinished end of the log, cut off when it was opened
  */
 public record CatalogInfo(boolean follows, long version, long generation, long oldestVersion, Instant published,
