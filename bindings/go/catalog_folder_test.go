@@ -122,7 +122,7 @@ func TestACompactionIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	outcome := make(chan error, 1)
 	go func() {
-		_, err := catalog.Compact(ctx, sidbeam.CompactConfig{BytesPerSecond: 4_000_000})
+		_, err := catalog.Compact(ctx, sidbeam.CompactConfig{BytesPerSecond: 400_000}) // it would take longer than this test
 		outcome <- err
 	}()
 	for done := int64(0); done == 0; _, done, _ = catalog.CompactProgress() {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import datetime
 import gc
 import os
@@ -196,23 +195,22 @@ def test_what_progress_raises_ends_a_compaction(tmp_path: Path) -> None:
 def test_one_compaction_at_a_time_while_others_publish(tmp_path: Path) -> None:
     with slow(tmp_path / "live") as catalog:
         outcome: list[Any] = []
-        thread = threading.Thread(target=lambda: outcome.append(catalog.compact(bytes_per_second=RATE)))
+        began, refused = threading.Event(), threading.Event()
+
+        def progress(phase: sidbeam.Phase, done: int, total: int) -> None:
+            began.set()
+            refused.wait(60)
+
+        thread = threading.Thread(target=lambda: outcome.append(catalog.compact(progress=progress)))
         thread.start()
-        deadline = time.monotonic() + 60
-        refused = ""
-        while not refused and thread.is_alive() and time.monotonic() < deadline:
-            catalog.remove([1000 + catalog.info.version])
-            catalog.publish()
-            with contextlib.suppress(sidbeam.InvalidArgument):
-                try:
-                    catalog.compact(memory_limit=1, bytes_per_second=RATE)
-                except sidbeam.BadState as error:
-                    refused = error.message
-                except sidbeam.OutOfMemory:
-                    pass  # this one came first, and goes again at once
+        assert began.wait(60)
+        catalog.remove([1001])
+        assert catalog.publish() == 2
+        with pytest.raises(sidbeam.BadState, match="the catalogue is being compacted already"):
+            catalog.compact()
+        refused.set()
         thread.join()
-        assert refused == "the catalogue is being compacted already"
-        assert catalog.info.generation == 2 and catalog.info.items < 1 << 18 and outcome[0] == catalog.info.version
+        assert catalog.info.generation == 2 and catalog.info.items == (1 << 18) - 1 and outcome == [3]
 
 
 INTERRUPTED = """
