@@ -45,8 +45,8 @@ run_test() {
   esac
 }
 
-# finds TEST PHRASE LOG   A fuzz target may run five times, from another seed each: a fault that is found after 3,000
-# inputs on average is missed by one run of 10,000 in thirty.
+# finds TEST PHRASE LOG   A fuzz target may run five times, from another seed each: what one misses, five runs from it
+# have missed together.
 finds() {
   local run runs=1
   case $1 in fuzz_*) runs=5 ;; esac
