@@ -54,7 +54,7 @@ func (s *shape) read(body []byte) (sidbeam.Pairs, map[string]sidbeam.AttributeVa
 		return a.pairs, nil, err
 	}
 	if len(items) == 0 {
-		return a.pairs, nil, badRequest("items has 0 elements, expected 1 or more")
+		return a.pairs, nil, wrong("items", "has 0 elements, expected 1 or more")
 	}
 	for i, item := range items {
 		if err := a.add(item, fmt.Sprintf("items[%d]", i)); err != nil {
@@ -74,8 +74,8 @@ func (a *additions) add(raw json.RawMessage, path string) error {
 		return err
 	}
 	var attributes map[string]json.RawMessage
-	if !isNull(item["attributes"]) {
-		if attributes, err = members(item["attributes"], path+".attributes", a.names...); err != nil {
+	if raw, given := item["attributes"]; given {
+		if attributes, err = members(raw, path+".attributes", a.names...); err != nil {
 			return err
 		}
 	}
@@ -88,8 +88,8 @@ func (a *additions) add(raw json.RawMessage, path string) error {
 	if err := a.addSID(item["sid"], path+".sid"); err != nil {
 		return err
 	}
-	if !isNull(item["priority"]) {
-		priority, err := decode[int64](item["priority"], path+".priority", "an integer")
+	if raw, given := item["priority"]; given {
+		priority, err := decode[int64](raw, path+".priority", "an integer")
 		if err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func (a *additions) checkGiven(item, attributes map[string]json.RawMessage, path
 	for name := range attributes {
 		given = append(given, "attributes."+name)
 	}
-	if !isNull(item["priority"]) {
+	if _, prior := item["priority"]; prior {
 		given = append(given, "priority")
 	}
 	sort.Strings(given)
@@ -119,8 +119,8 @@ func (a *additions) checkGiven(item, attributes map[string]json.RawMessage, path
 		a.given = given
 	}
 	if !reflect.DeepEqual(given, a.given) {
-		return badRequest(fmt.Sprintf("%s gives [%s], expected [%s] as items[0] does; an attribute may be null", path,
-			strings.Join(given, ", "), strings.Join(a.given, ", ")))
+		return wrong(path, "gives [%s], expected [%s] as items[0] does; an attribute may be null",
+			strings.Join(given, ", "), strings.Join(a.given, ", "))
 	}
 	return nil
 }
@@ -139,29 +139,17 @@ func (a *additions) addID(raw json.RawMessage, path string) error {
 }
 
 func (a *additions) addSID(raw json.RawMessage, path string) error {
-	codes, err := decode[[]json.RawMessage](raw, path, "an array of codes")
+	if raw == nil {
+		return mistake(raw, path, "an array of codes")
+	}
+	sid, err := readSID(raw, path, a.info)
 	if err != nil {
 		return err
 	}
-	levels, least, expected := a.info.Levels, a.info.Levels, fmt.Sprint(a.info.Levels)
 	if a.info.VariableLength {
-		least, expected = 1, fmt.Sprintf("1 .. %d", levels)
-		a.pairs.Lengths = append(a.pairs.Lengths, int32(len(codes)))
+		a.pairs.Lengths = append(a.pairs.Lengths, int32(len(sid)))
 	}
-	if len(codes) < least || len(codes) > levels {
-		return badRequest(fmt.Sprintf("%s has %d codes, expected %s", path, len(codes), expected))
-	}
-	sid := make([]int32, levels)
-	for l, code := range codes {
-		where, within := fmt.Sprintf("%s[%d]", path, l), fmt.Sprintf("0 .. %d", a.info.Codes[l]-1)
-		if sid[l], err = decode[int32](code, where, within); err != nil {
-			return err
-		}
-		if sid[l] < 0 || sid[l] >= a.info.Codes[l] {
-			return mistake(code, where, within)
-		}
-	}
-	a.pairs.Codes = append(a.pairs.Codes, sid...)
+	a.pairs.Codes = append(a.pairs.Codes, append(sid, make([]int32, a.info.Levels-len(sid))...)...)
 	return nil
 }
 

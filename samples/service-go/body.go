@@ -8,44 +8,86 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
+	"os"
 	"regexp"
 	"strings"
 	"unicode/utf8"
+)
+
+const (
+	maxBody   = 1 << 20 // bytes of a request
+	wholeBody = "body"  // the place of a mistake that is none of a member
 )
 
 // wholeCharacters matches JSON whose escapes have no half of a surrogate pair, of which json would make U+FFFD.
 var wholeCharacters = regexp.MustCompile(
 	`(?s)^(?:[^\\]|\\(?:[^u]|u(?:[^dD]|[dD](?:[^89a-fA-F]|[89abAB]..\\u[dD][c-fC-F]))))*$`)
 
-// readBody gives the bytes of a request's body.
-func readBody(out http.ResponseWriter, in *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(out, in.Body, maxBody))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		err = refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is longer than %d bytes", maxBody)}
-	case err == nil && !utf8.Valid(body):
-		err = badRequest("the body is not UTF-8")
-	case err == nil && bytes.Contains(body, []byte(`\u`)) && !wholeCharacters.Match(body):
-		err = badRequest("the body has half of a surrogate pair")
+// json gives the body of a request, which is JSON.
+func (x *exchange) json() ([]byte, error) {
+	kind, _, err := mime.ParseMediaType(x.in.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" {
+		return nil, refusal{status: http.StatusUnsupportedMediaType, code: "unsupported_media_type",
+			message: fmt.Sprintf("Content-Type is %.80q, expected application/json", x.in.Header.Get("Content-Type"))}
 	}
-	return body, err
+	return x.body()
 }
 
-func isNull(raw json.RawMessage) bool { return raw == nil || string(raw) == "null" }
+// none expects no body, or {}.
+func (x *exchange) none() error {
+	body, err := x.body()
+	if err == nil && len(bytes.TrimSpace(body)) > 0 {
+		_, err = members(body, "")
+	}
+	return err
+}
+
+func (x *exchange) body() ([]byte, error) {
+	if x.in.ContentLength > maxBody {
+		x.out.Header().Set("Connection", "close")
+		return nil, tooLarge
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(x.out, x.in.Body, maxBody))
+	switch {
+	case err != nil:
+		x.out.Header().Set("Connection", "close")
+		return nil, x.unread(err)
+	case !utf8.Valid(body):
+		return nil, wrong(wholeBody, "is not UTF-8")
+	case bytes.Contains(body, []byte(`\u`)) && !wholeCharacters.Match(body):
+		return nil, wrong(wholeBody, "has half of a surrogate pair")
+	}
+	return body, nil
+}
+
+// unread says why a body could not be read.
+func (x *exchange) unread(err error) error {
+	switch {
+	case errors.As(err, new(*http.MaxBytesError)):
+		return tooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return bodyTooSlow
+	case x.in.Context().Err() != nil:
+		return hungUp
+	}
+	return wrong(wholeBody, "cannot be read: %v", err)
+}
+
+func isNull(raw json.RawMessage) bool { return string(raw) == "null" }
 
 // mistake says what a value of a body is, and what was expected.
 func mistake(raw json.RawMessage, path, expected string) error {
 	if raw == nil {
-		return badRequest(fmt.Sprintf("%s is missing, expected %s", path, expected))
+		return wrong(path, "is missing, expected %s", expected)
 	}
-	return badRequest(fmt.Sprintf("%s is %.40s, expected %s", path, raw, expected))
+	return wrong(path, "is %.40s, expected %s", raw, expected)
 }
 
 // decode reads a value that must be there.
 func decode[T any](raw json.RawMessage, path, expected string) (value T, err error) {
-	if isNull(raw) || json.Unmarshal(raw, &value) != nil {
+	if raw == nil || isNull(raw) || json.Unmarshal(raw, &value) != nil {
 		return value, mistake(raw, path, expected)
 	}
 	return value, nil
@@ -57,7 +99,7 @@ func members(raw []byte, path string, known ...string) (map[string]json.RawMessa
 	var object map[string]json.RawMessage
 	err := json.Unmarshal(raw, &object)
 	if path == "" && (err != nil || object == nil) {
-		return nil, badRequest(fmt.Sprintf("the body is no JSON object with [%s]", strings.Join(known, ", ")))
+		return nil, wrong(wholeBody, "is no JSON object with [%s]", strings.Join(known, ", "))
 	}
 	if err != nil || object == nil {
 		return nil, mistake(raw, path, "an object")
@@ -66,11 +108,10 @@ func members(raw []byte, path string, known ...string) (map[string]json.RawMessa
 	for i, name := range names {
 		shown := strings.TrimPrefix(fmt.Sprintf("%s.%.40s", path, name), ".")
 		if !contains(known, name) {
-			return nil, badRequest(fmt.Sprintf("there is no member %s, expected some of [%s]", shown,
-				strings.Join(known, ", ")))
+			return nil, wrong(shown, "is not known, expected some of [%s]", strings.Join(known, ", "))
 		}
 		if contains(names[:i], name) {
-			return nil, badRequest(fmt.Sprintf("%s is given twice", shown))
+			return nil, wrong(shown, "is given twice")
 		}
 	}
 	return object, nil

@@ -90,12 +90,13 @@ func (c *catalogue) version() json.RawMessage {
 	return json.RawMessage(strconv.Quote(c.info.Fingerprint))
 }
 
-// sids gives the SIDs of those of some items, by the texts of their ids, that there are. An item that has several has
-// the least of them.
+// sids gives the SIDs of items, by the texts of their ids; nil of those that are not there. An item that has several
+// has the least of them.
 func (c *catalogue) sids(ids []string) ([][]int32, error) {
+	sids := make([][]int32, len(ids))
 	rows, owners := c.items.find(ids, c.info.Items)
 	if len(rows) == 0 {
-		return nil, nil
+		return sids, nil
 	}
 	ordinals, err := c.index.ItemOrdinals(rows)
 	if err != nil {
@@ -109,17 +110,13 @@ func (c *catalogue) sids(ids []string) ([][]int32, error) {
 	if err != nil {
 		return nil, err
 	}
-	var sids [][]int32
-	last := -1
 	for i, owner := range owners {
 		if !lives(rows[i]) {
 			continue
 		}
 		sid := codes[i*c.info.Levels:][:lengths[i]]
-		if owner != last {
-			sids, last = append(sids, sid), owner
-		} else if less(sid, sids[len(sids)-1]) {
-			sids[len(sids)-1] = sid
+		if sids[owner] == nil || less(sid, sids[owner]) {
+			sids[owner] = sid
 		}
 	}
 	return sids, nil

@@ -74,8 +74,11 @@ func (f *filters) add(name, text string) error {
 		return errors.New("expected a name of 1 .. 64 letters, digits, \"_\", \".\" and \"-\"")
 	}
 	filter, err := f.index.FilterText(text)
+	if text, ok := placed(err); ok {
+		return errors.New(text)
+	}
 	if err != nil {
-		return placed(err)
+		return err
 	}
 	f.named[name], f.names = filter, append(f.names, name)
 	return filter.Prepare()
@@ -100,13 +103,13 @@ func (f *filters) on(index *sidbeam.Index) (*filters, error) {
 	return next, nil
 }
 
-// placed is an error of a filter's text with its place first: the caller says which filter it is.
-func placed(err error) error {
+// placed is a mistake in a filter's text, with its place first; ok is false of other errors.
+func placed(err error) (text string, ok bool) {
 	var failed *sidbeam.Error
-	if errors.As(err, &failed) && failed.Code == sidbeam.InvalidArgument {
-		return badRequest(strings.TrimPrefix(failed.Message, "filter: "))
+	if !errors.As(err, &failed) || failed.Code != sidbeam.InvalidArgument {
+		return "", false
 	}
-	return err
+	return strings.TrimPrefix(failed.Message, "filter: "), true
 }
 
 func (f *filters) close() {
@@ -124,7 +127,7 @@ func (f *filters) get(name, text *string) (filter *sidbeam.Filter, done func(), 
 	var key filterKey
 	if name != nil {
 		if named, key.name = f.named[*name], *name; named == nil {
-			return nil, nil, badRequest(fmt.Sprintf("filter is %.64q, expected one of [%s]", *name, strings.Join(f.names, ", ")))
+			return nil, nil, wrong("filter", "is %.64q, expected one of [%s]", *name, strings.Join(f.names, ", "))
 		}
 	}
 	if text == nil {
@@ -143,10 +146,10 @@ func (f *filters) get(name, text *string) (filter *sidbeam.Filter, done func(), 
 
 func (f *filters) parse(named *sidbeam.Filter, text string) (*sidbeam.Filter, error) {
 	filter, err := f.index.FilterText(text)
+	if text, ok := placed(err); ok {
+		return nil, wrong("where", "cannot be read: %s", text)
+	}
 	if err != nil {
-		if err = placed(err); errors.As(err, new(badRequest)) {
-			err = badRequest("where: " + err.Error())
-		}
 		return nil, err
 	}
 	if named == nil {

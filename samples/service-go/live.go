@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log"
 	"net/http"
 	"strconv"
 	"strings"
@@ -17,116 +16,98 @@ import (
 	"sidbeam.io/sidbeam"
 )
 
-// refusal is an error with a status of its own.
-type refusal struct {
-	status int
-	text   string
-}
-
-func (r refusal) Error() string { return r.text }
+const itemsPath = "/items/"
 
 // published is the answer to a change that others see.
 type published struct {
 	Version int64 `json:"version"`
 }
 
-// changes adds the routes of a live catalogue.
-func (s *service) changes(routes *http.ServeMux) {
-	routes.HandleFunc("/items", s.change(http.MethodPost, s.add))
-	routes.HandleFunc("/publish", s.change(http.MethodPost, s.publish))
-	routes.HandleFunc("/rollback", s.change(http.MethodPost, s.rollBack))
-	routes.HandleFunc("/compact", s.change(http.MethodPost, s.compact))
-	routes.HandleFunc("/versions", only(http.MethodGet, s.showVersions))
-}
-
-// change serves a change of a live catalogue that this process writes.
-func (s *service) change(method string, answer func(in *http.Request, body []byte) (any, error)) http.HandlerFunc {
-	return only(method, s.authorized(func(out http.ResponseWriter, in *http.Request) {
-		var got any
-		body, err := s.changeBody(out, in)
-		if err == nil {
-			got, err = answer(in, body)
+// change makes an answer of a change of a live catalogue that this process writes.
+func change(answer func(*service, *exchange) (any, error)) func(*front, *service, *exchange) (any, error) {
+	return of(func(s *service, x *exchange) (any, error) {
+		if err := s.isLive(); err != nil {
+			return nil, err
 		}
-		if err != nil {
-			err = ofChange(err)
-			refuse(out, statusOf(err), err)
-			return
+		if s.generations.options.follow {
+			return nil, conflict("%s is followed: expected changes by the process that writes it", s.generations.options.index)
 		}
-		reply(out, http.StatusOK, got)
-	}))
-}
-
-func (s *service) changeBody(out http.ResponseWriter, in *http.Request) ([]byte, error) {
-	if err := s.isLive(); err != nil {
-		return nil, err
-	}
-	if s.generations.options.follow {
-		return nil, refusal{http.StatusConflict, fmt.Sprintf("%s is followed: expected changes by the process that writes it",
-			s.generations.options.index)}
-	}
-	return readBody(out, in)
+		return answer(s, x)
+	})
 }
 
 func (s *service) isLive() error {
 	if s.generations.live == nil {
-		return refusal{http.StatusConflict, fmt.Sprintf("%s is an index file, expected the folder of a live catalogue",
-			s.generations.options.index)}
+		return conflict("%s is an index file, expected the folder of a live catalogue", s.generations.options.index)
 	}
 	return nil
 }
 
-// ofChange is an error as the client is told it: what the catalogue does not take is its mistake.
-func ofChange(err error) error {
+// ofChange is an error as the client is told it: what the catalogue does not take is its mistake, at a place.
+func ofChange(err error, path string) error {
 	var failed *sidbeam.Error
 	if errors.As(err, &failed) && failed.Code == sidbeam.InvalidArgument {
-		return badRequest(failed.Message)
+		return refusal{http.StatusBadRequest, "invalid_argument", failed.Message, path}
 	}
 	if errors.As(err, &failed) && failed.Code == sidbeam.BadState {
-		return refusal{http.StatusConflict, failed.Message}
+		return conflict("%s", failed.Message)
 	}
 	return err
 }
 
-func (s *service) add(_ *http.Request, body []byte) (any, error) {
+func (s *service) add(x *exchange) (any, error) {
+	body, err := x.json()
+	if err != nil {
+		return nil, err
+	}
 	pairs, attributes, err := s.shape.read(body)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.generations.live.Add(pairs, attributes); err != nil {
-		return nil, err
+		return nil, ofChange(err, "items")
 	}
 	return map[string]int{"added": len(pairs.Codes) / s.shape.info.Levels}, nil
 }
 
-func (s *service) remove(in *http.Request, _ []byte) (any, error) {
-	text, idType := strings.TrimPrefix(in.URL.Path, "/items/"), s.shape.info.IDType
+func (s *service) remove(x *exchange) (any, error) {
+	if err := x.none(); err != nil {
+		return nil, err
+	}
+	text, idType := strings.TrimPrefix(x.in.URL.Path, itemsPath), s.shape.info.IDType
 	if !utf8.ValidString(text) {
-		return nil, badRequest(fmt.Sprintf("the item is %.40q, expected UTF-8", text))
+		return nil, wrong("id", "is %.40q, expected UTF-8", text)
 	}
 	items, shown := sidbeam.ItemList{Names: []string{text}}, strconv.Quote(text)
 	removed := any(text)
 	if idType != sidbeam.IDString {
 		id, _, ok := readID(json.RawMessage(text), idType)
 		if !ok {
-			return nil, badRequest(fmt.Sprintf("the item is %.40q, expected %s, as the ids of this index are", text,
-				expectedID(idType)))
+			return nil, wrong("id", "is %.40q, expected %s, as the ids of this index are", text, expectedID(idType))
 		}
 		items, shown = sidbeam.ItemList{IDs: []int64{id}}, idText(id, idType)
 		removed = json.RawMessage(shown)
 	}
 	unknown, err := s.generations.live.Remove(items)
 	if err == nil && unknown > 0 {
-		err = refusal{http.StatusNotFound, "there is no item " + shown}
+		err = refusal{status: http.StatusNotFound, code: "not_found", message: "there is no item " + shown}
 	}
-	return map[string]any{"removed": removed}, err
+	return map[string]any{"removed": removed}, ofChange(err, "id")
 }
 
-func (s *service) publish(*http.Request, []byte) (any, error) {
+func (s *service) publish(x *exchange) (any, error) {
+	if err := x.none(); err != nil {
+		return nil, err
+	}
 	version, err := s.generations.live.Publish()
 	return s.serves(version, err)
 }
 
-func (s *service) rollBack(_ *http.Request, body []byte) (any, error) {
+func (s *service) rollBack(x *exchange) (any, error) {
+	body, err := x.json()
+	if err != nil {
+		return nil, err
+	}
 	given, err := members(body, "", "version")
 	if err != nil {
 		return nil, err
@@ -136,27 +117,34 @@ func (s *service) rollBack(_ *http.Request, body []byte) (any, error) {
 		return nil, err
 	}
 	version, err := s.generations.live.Rollback(to)
-	return s.serves(version, err)
+	return s.serves(version, ofChange(err, "version"))
 }
 
-func (s *service) compact(in *http.Request, _ []byte) (any, error) {
-	ctx, cancel := context.WithCancel(s.ending) // it would take longer than anybody waits at the end
+// compact ends with its client, and with the service: it would take longer than anybody waits at the end.
+func (s *service) compact(x *exchange) (any, error) {
+	if err := x.none(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(s.ending)
 	defer cancel()
 	go func() {
 		select {
-		case <-in.Context().Done():
+		case <-x.in.Context().Done():
 			cancel()
 		case <-ctx.Done():
 		}
 	}()
 	version, err := s.generations.live.Compact(ctx, sidbeam.CompactConfig{})
+	if err != nil && s.ending.Err() != nil {
+		err = draining
+	}
 	return s.serves(version, err)
 }
 
 // serves gives later requests the version that a change has made.
 func (s *service) serves(version int64, err error) (any, error) {
 	if err != nil {
-		return nil, err
+		return nil, ofChange(err, wholeBody)
 	}
 	if err := s.generations.advance(); err != nil {
 		return nil, fmt.Errorf("version %d is published, but cannot be served: %w", version, err)
@@ -180,7 +168,7 @@ func (s *service) follow(ctx context.Context) {
 		s.metrics.refreshFailed()
 		if err.Error() != failure {
 			failure = err.Error()
-			log.Printf("version %s stays: %v", s.version(), err)
+			s.events.warn("refresh_failed", member{"message", failure})
 		}
 		select {
 		case <-ctx.Done():
@@ -201,13 +189,12 @@ type kept struct {
 	InUse      bool      `json:"in_use"`
 }
 
-func (s *service) showVersions(out http.ResponseWriter, _ *http.Request) {
+func (s *service) showVersions(*exchange) (any, error) {
 	versions, err := s.versions()
 	if err != nil {
-		refuse(out, statusOf(err), err)
-		return
+		return nil, err
 	}
-	reply(out, http.StatusOK, map[string]any{"version": s.version(), "versions": versions})
+	return map[string]any{"version": s.version(), "versions": versions}, nil
 }
 
 func (s *service) versions() ([]kept, error) {

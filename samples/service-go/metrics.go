@@ -3,41 +3,55 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"sort"
+	"strings"
 	"sync"
 	"time"
-
-	"sidbeam.io/sidbeam"
 )
 
-// window is the number of latest requests over which percentiles are taken.
-const window = 4096
+// bounds are those of the histogram's buckets, in seconds.
+var bounds = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
 
-// metrics counts what /metrics says, in Prometheus' text format.
+// metrics counts what /metrics says of requests and reloads, in Prometheus' text format.
 type metrics struct {
 	mutex         sync.Mutex
-	requests      int64
-	errors        int64
+	requests      map[answered]int64
+	times         map[string]*histogram // by route
 	reloads       int64
 	reloadErrors  int64
 	refreshErrors int64
-	seconds       float64
-	latest        [window]float64
 	lists, texts  int64            // requests with lists of items, and with a filter's text
 	filters       map[string]int64 // requests by named filter
 }
 
-func (m *metrics) request(took time.Duration, failed bool) {
+type answered struct {
+	route  string
+	status int
+}
+
+type histogram struct {
+	counts []int64 // by the first bound that a time does not exceed, and of longer ones
+	sum    float64
+}
+
+func newMetrics() *metrics {
+	return &metrics{requests: map[answered]int64{}, times: map[string]*histogram{}, filters: map[string]int64{}}
+}
+
+func (m *metrics) request(route string, status int, took time.Duration) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.latest[m.requests%window] = took.Seconds()
-	m.requests++
-	m.seconds += took.Seconds()
-	if failed {
-		m.errors++
+	m.requests[answered{route, status}]++
+	h := m.times[route]
+	if h == nil {
+		h = &histogram{counts: make([]int64, len(bounds)+1)}
+		m.times[route] = h
 	}
+	h.counts[sort.SearchFloat64s(bounds, took.Seconds())]++
+	h.sum += took.Seconds()
 }
 
 // ruled counts a request whose rules were understood. Filters are counted by their names, which the settings bound;
@@ -45,19 +59,15 @@ func (m *metrics) request(took time.Duration, failed bool) {
 func (m *metrics) ruled(asked *question) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	if asked.Exclude != nil || asked.Allow != nil {
+	if asked.exclude != nil || asked.allow != nil {
 		m.lists++
 	}
-	if asked.Where != nil {
+	if asked.where != nil {
 		m.texts++
 	}
-	if asked.Filter == nil {
-		return
+	if asked.filter != nil {
+		m.filters[*asked.filter]++
 	}
-	if m.filters == nil {
-		m.filters = map[string]int64{}
-	}
-	m.filters[*asked.Filter]++
 }
 
 func (m *metrics) reload(err error) {
@@ -76,72 +86,19 @@ func (m *metrics) refreshFailed() {
 	m.refreshErrors++
 }
 
+// family begins a metric, and gives its name.
+func family(out io.Writer, name, kind, help string) string {
+	name = "sidbeam_" + name
+	fmt.Fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
+	return name
+}
+
 func writeCounter(out io.Writer, name, help string, value int64) {
-	fmt.Fprintf(out, "# HELP %s %s\n# TYPE %s counter\n%s %d\n", name, help, name, name, value)
+	fmt.Fprintf(out, "%s %d\n", family(out, name, "counter", help), value)
 }
 
 func writeGauge(out io.Writer, name, help string, value float64) {
-	fmt.Fprintf(out, "# HELP %s %s\n# TYPE %s gauge\n%s %g\n", name, help, name, name, value)
-}
-
-// write gives all metrics; a percentile of n requests is the ceil(q n)-th in order.
-func (m *metrics) write(out io.Writer, version string, items int64) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	count := int(m.requests)
-	if count > window {
-		count = window
-	}
-	sorted := append([]float64(nil), m.latest[:count]...)
-	sort.Float64s(sorted)
-	writeCounter(out, "sidbeam_requests_total", "Requests for recommendations, those that failed included.", m.requests)
-	writeCounter(out, "sidbeam_request_errors_total", "Requests that failed.", m.errors)
-	fmt.Fprintf(out, "# HELP sidbeam_request_seconds Time of a request; percentiles of the last %d.\n", window)
-	fmt.Fprintln(out, "# TYPE sidbeam_request_seconds summary")
-	for _, percent := range []int{50, 90, 99} {
-		if count > 0 {
-			fmt.Fprintf(out, "sidbeam_request_seconds{quantile=\"0.%d\"} %g\n", percent, sorted[(count*percent+99)/100-1])
-		}
-	}
-	fmt.Fprintf(out, "sidbeam_request_seconds_sum %g\nsidbeam_request_seconds_count %d\n", m.seconds, m.requests)
-	fmt.Fprintln(out, "# HELP sidbeam_index_info The index that is served; version is its number, or of a file its "+
-		"fingerprint.")
-	fmt.Fprintf(out, "# TYPE sidbeam_index_info gauge\nsidbeam_index_info{version=\"%s\"} 1\n", version)
-	fmt.Fprintln(out, "# HELP sidbeam_index_items Items of the index that is served.")
-	fmt.Fprintf(out, "# TYPE sidbeam_index_items gauge\nsidbeam_index_items %d\n", items)
-	writeCounter(out, "sidbeam_reloads_total", "Times that the index was replaced.", m.reloads)
-	writeCounter(out, "sidbeam_reload_errors_total", "Reloads that failed; the index before stayed.", m.reloadErrors)
-}
-
-// writeRules gives the numbers of requests under rules; names are those of the filters that there are now.
-func (m *metrics) writeRules(out io.Writer, names []string) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	writeCounter(out, "sidbeam_list_requests_total", "Requests with excluded or allowed items.", m.lists)
-	writeCounter(out, "sidbeam_where_requests_total", "Requests with a filter's text.", m.texts)
-	fmt.Fprintln(out, "# HELP sidbeam_filter_requests_total Requests with a filter of the settings.")
-	fmt.Fprintln(out, "# TYPE sidbeam_filter_requests_total counter")
-	for _, name := range names {
-		fmt.Fprintf(out, "sidbeam_filter_requests_total{filter=\"%s\"} %d\n", name, m.filters[name])
-	}
-}
-
-// writeLive gives how a live catalogue stands, of which c is served, and so many versions are in use.
-func (m *metrics) writeLive(out io.Writer, c *catalogue, info *sidbeam.CatalogInfo, inUse int) {
-	writeGauge(out, "sidbeam_catalog_version", "Version that is served.", float64(c.info.Version))
-	writeGauge(out, "sidbeam_catalog_age_seconds", "Time since it was published.", time.Since(c.published).Seconds())
-	writeGauge(out, "sidbeam_catalog_pinned_versions", "Versions in use, kept or not, of which one is served.",
-		float64(inUse))
-	writeGauge(out, "sidbeam_catalog_log_bytes", "Bytes of the logs.", float64(info.LogBytes))
-	writeGauge(out, "sidbeam_catalog_unsynced_bytes", "Of these, not yet forced to the disk.",
-		float64(info.UnsyncedBytes))
-	writeGauge(out, "sidbeam_catalog_changes", "Changes that wait to be published.", float64(info.Changes))
-	writeGauge(out, "sidbeam_catalog_compact_soon", "1: it is time to compact.", oneIf(info.CompactSoon))
-	writeGauge(out, "sidbeam_catalog_log_failed", "1: nothing can be published before a restart.", oneIf(info.LogFailed))
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	writeCounter(out, "sidbeam_catalog_refresh_errors_total", "Times that a followed catalogue could not be read.",
-		m.refreshErrors)
+	fmt.Fprintf(out, "%s %g\n", family(out, name, "gauge", help), value)
 }
 
 func oneIf(holds bool) float64 {
@@ -151,42 +108,64 @@ func oneIf(holds bool) float64 {
 	return 0
 }
 
-// writeRunner gives what the runner counts: its queue, its batches, how busy its lanes are.
-func writeRunner(out io.Writer, stats *sidbeam.RunnerStats) {
-	writeGauge(out, "sidbeam_runner_lanes", "Batches that may run at the same time.", float64(stats.Lanes))
-	writeGauge(out, "sidbeam_runner_queued", "Histories that wait.", float64(stats.Queued))
-	writeGauge(out, "sidbeam_runner_running", "Histories that run.", float64(stats.Running))
-	writeGauge(out, "sidbeam_runner_lane_use", "Share of the lanes' time that they were busy, since the start.",
-		stats.Busy.Seconds()/(stats.Up.Seconds()*float64(stats.Lanes)))
-	writeGauge(out, "sidbeam_runner_memory_bytes", "Memory of the runner, without the model.", float64(stats.MemoryBytes))
-	writeCounter(out, "sidbeam_runner_finished_total", "Histories that were answered.", stats.Finished)
-	writeCounter(out, "sidbeam_runner_failed_total", "Histories that failed.", stats.Failed)
-	writeCounter(out, "sidbeam_runner_cancelled_total", "Histories whose client had gone.", stats.Cancelled)
-	writeCounter(out, "sidbeam_runner_refused_total", "Histories for which the queue had no room.", stats.Refused)
-	writeCounter(out, "sidbeam_runner_batches_total", "Batches.", stats.Batches)
-	writeCounter(out, "sidbeam_runner_batch_requests_total", "Histories of all batches.", stats.BatchRequests)
-	writeCounter(out, "sidbeam_runner_batch_rows_total", "Rows of all batches.", stats.BatchRows)
-	writeCounter(out, "sidbeam_runner_rounds_total", "Passes of the model, where there is a draft.", stats.Rounds)
-	writeCounter(out, "sidbeam_runner_round_levels_total", "Levels that these passes decided.", stats.RoundLevels)
-	writeCounter(out, "sidbeam_runner_drafted_levels_total", "Levels that the draft wrote.", stats.DraftedLevels)
-	writeCounter(out, "sidbeam_runner_accepted_levels_total", "Of these, passes saved.", stats.AcceptedLevels)
-	writeCounter(out, "sidbeam_runner_nodes_total", "Rows of logits that the passes had.", stats.Nodes)
-	fmt.Fprintln(out, "# HELP sidbeam_runner_draft_seconds_total Time of the draft.")
-	fmt.Fprintf(out, "# TYPE sidbeam_runner_draft_seconds_total counter\nsidbeam_runner_draft_seconds_total %g\n",
-		stats.Drafting.Seconds())
-	for _, one := range []struct {
-		name, help string
-		times      sidbeam.Percentiles
-	}{
-		{"sidbeam_runner_queue_seconds", "Time that a history waits.", stats.QueuedTime},
-		{"sidbeam_runner_run_seconds", "Time that it runs.", stats.RunTime},
-		{"sidbeam_runner_seconds", "Both.", stats.TotalTime},
-	} {
-		fmt.Fprintf(out, "# HELP %s %s\n# TYPE %s summary\n", one.name, one.help, one.name)
-		for i, time := range []time.Duration{one.times.P50, one.times.P90, one.times.P99, one.times.P999} {
-			quantile := []string{"0.5", "0.9", "0.99", "0.999"}[i]
-			fmt.Fprintf(out, "%s{quantile=\"%s\"} %g\n", one.name, quantile, time.Seconds())
+// showMetrics gives all there are.
+func (f *front) showMetrics(s *service, _ *exchange) (any, error) {
+	var out bytes.Buffer
+	f.metrics.writeRequests(&out)
+	writeGauge(&out, "requests_running", "Requests that run, without those for health, readiness and metrics.",
+		float64(f.running.Load()))
+	writeGauge(&out, "connections", "Connections that are open.", float64(f.connections()))
+	writeGauge(&out, "draining", "1: the service is about to end.", oneIf(f.draining.Load()))
+	if err := s.writeMetrics(&out); err != nil {
+		return nil, err
+	}
+	return plainText(out.Bytes()), nil
+}
+
+func (m *metrics) writeRequests(out io.Writer) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	name := family(out, "requests_total", "counter", "Requests by route of the contract and HTTP status.")
+	for line, count := range m.requests {
+		fmt.Fprintf(out, "%s{route=\"%s\",code=\"%d\"} %d\n", name, line.route, line.status, count)
+	}
+	name = family(out, "request_seconds", "histogram", "Time from the arrival of a request to its answer.")
+	for route, times := range m.times {
+		times.write(out, name, route)
+	}
+}
+
+func (h *histogram) write(out io.Writer, name, route string) {
+	count := int64(0)
+	for i, each := range h.counts {
+		bound := "+Inf"
+		if count += each; i < len(bounds) {
+			bound = fmt.Sprint(bounds[i])
 		}
-		fmt.Fprintf(out, "%s_count %d\n", one.name, stats.Finished)
+		fmt.Fprintf(out, "%s_bucket{route=\"%s\",le=\"%s\"} %d\n", name, route, bound, count)
+	}
+	fmt.Fprintf(out, "%s_sum{route=\"%s\"} %g\n%s_count{route=\"%s\"} %d\n", name, route, h.sum, name, route, count)
+}
+
+// writeIndex gives what is served, and the reloads that have been.
+func (m *metrics) writeIndex(out io.Writer, c *catalogue) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	name := family(out, "index_info", "gauge", "1, of the version that is served.")
+	fmt.Fprintf(out, "%s{version=\"%s\"} 1\n", name, strings.Trim(string(c.version()), `"`))
+	writeGauge(out, "index_items", "Items of the index that is served.", float64(c.info.LiveItems))
+	writeCounter(out, "reloads_total", "Reloads of the index.", m.reloads)
+	writeCounter(out, "reload_failures_total", "Reloads that failed; the index before them stayed.", m.reloadErrors)
+}
+
+// writeRules gives the numbers of requests under rules; names are those of the filters that there are now.
+func (m *metrics) writeRules(out io.Writer, names []string) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	writeCounter(out, "list_requests_total", "Requests with excluded or allowed items.", m.lists)
+	writeCounter(out, "where_requests_total", "Requests with a filter's text.", m.texts)
+	name := family(out, "filter_requests_total", "counter", "Requests with a filter of the settings.")
+	for _, filter := range names {
+		fmt.Fprintf(out, "%s{filter=\"%s\"} %d\n", name, filter, m.filters[filter])
 	}
 }

@@ -6,35 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"sidbeam.io/sidbeam"
 )
-
-// options of the service; the first four are the models' and the index's.
-type options struct {
-	model         string
-	draft         string                // empty: none
-	index         string                // a file, or the folder of a live catalogue
-	vocabulary    sidbeam.Vocabulary    // the token of each code
-	startTokens   []int32               // before every history
-	beginTokens   []int32               // after every prompt
-	group         int                   // tokens per position
-	normalization sidbeam.Normalization // as in training
-	beams         int                   // of a history, and items of it, at most
-	histories     int                   // of a request, at most
-	prompt        int                   // positions of a history that the model reads, the latest ones
-	lanes         int                   // histories that run at a time
-	queue         int                   // histories that may wait
-	filters       string                // file of the filters that requests may name; empty: none
-	listed        int                   // ids of a list of excluded or allowed items, at most
-	whereBytes    int                   // of the text of a request's own filter, at most
-	whereKept     int                   // such filters that are kept, the latest; 0: none
-	follow        bool                  // another process writes the catalogue
-	keep          int64                 // versions of it that can be gone back to
-	keepAge       time.Duration         // how old these may be; 0: whatever their age
-	tokenFile     string                // file of the token that changes need; empty: it is in the environment, if any
-}
 
 // recommender runs the model on histories: one runner for all generations of the index.
 type recommender struct {

@@ -11,11 +11,6 @@ import (
 	"sidbeam.io/sidbeam"
 )
 
-// badRequest is a client's mistake.
-type badRequest string
-
-func (b badRequest) Error() string { return string(b) }
-
 // scope is what the histories of a request run under: the whole index, or a constraint with the request's rules.
 type scope interface {
 	sidbeam.Constrainer
@@ -29,22 +24,18 @@ type unknown struct {
 }
 
 // scopeOf gives the rules of a request, until done is called.
-func (c *catalogue) scopeOf(asked *question, limits *options) (s scope, counts unknown, done func(), err error) {
-	if asked.Exclude == nil && asked.Allow == nil && asked.Where == nil && asked.Filter == nil {
+func (c *catalogue) scopeOf(asked *question) (s scope, counts unknown, done func(), err error) {
+	if asked.exclude == nil && asked.allow == nil && asked.where == nil && asked.filter == nil {
 		return c.index, counts, func() {}, nil
 	}
-	if asked.Where != nil && len(*asked.Where) > limits.whereBytes {
-		return nil, counts, nil, badRequest(fmt.Sprintf("where has %d bytes, expected at most %d", len(*asked.Where),
-			limits.whereBytes))
-	}
 	var rules sidbeam.Rules
-	if rules.Excluded, err = c.list("exclude", asked.Exclude, limits.listed); err != nil {
+	if rules.Excluded, err = c.list("exclude", asked.exclude); err != nil {
 		return nil, counts, nil, err
 	}
-	if rules.Allowed, err = c.list("allow", asked.Allow, limits.listed); err != nil {
+	if rules.Allowed, err = c.list("allow", asked.allow); err != nil {
 		return nil, counts, nil, err
 	}
-	filter, release, err := c.filters.get(asked.Filter, asked.Where)
+	filter, release, err := c.filters.get(asked.filter, asked.where)
 	if err != nil {
 		return nil, counts, nil, err
 	}
@@ -59,22 +50,19 @@ func (c *catalogue) scopeOf(asked *question, limits *options) (s scope, counts u
 		_ = constraint.Close()
 		return nil, counts, nil, err
 	}
-	if asked.Exclude != nil {
+	if asked.exclude != nil {
 		counts.Excluded = &info.UnknownExcluded
 	}
-	if asked.Allow != nil {
+	if asked.allow != nil {
 		counts.Allowed = &info.UnknownAllowed
 	}
 	return constraint, counts, func() { _ = constraint.Close() }, nil
 }
 
 // list reads ids, which must be of the index's type.
-func (c *catalogue) list(what string, ids []json.RawMessage, most int) (*sidbeam.ItemList, error) {
+func (c *catalogue) list(what string, ids []json.RawMessage) (*sidbeam.ItemList, error) {
 	if ids == nil {
 		return nil, nil
-	}
-	if len(ids) > most {
-		return nil, badRequest(fmt.Sprintf("%s has %d ids, expected at most %d", what, len(ids), most))
 	}
 	items := &sidbeam.ItemList{}
 	if c.info.IDType == sidbeam.IDString {

@@ -5,7 +5,6 @@ package main
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -39,21 +38,18 @@ func readToken(path string) (string, error) {
 	return token, nil
 }
 
-// authorized lets those requests pass that bear the token; where none is configured, none.
-func (s *service) authorized(handle http.HandlerFunc) http.HandlerFunc {
-	return func(out http.ResponseWriter, in *http.Request) {
-		if s.token == "" {
-			refuse(out, http.StatusForbidden, errors.New("no token is configured, so that nobody may change anything"))
-			return
-		}
-		if !bears(in.Header.Get("Authorization"), s.token) {
-			out.Header().Set("WWW-Authenticate", "Bearer")
-			refuse(out, http.StatusUnauthorized, errors.New("expected the header Authorization: Bearer TOKEN, with the "+
-				"token of the service"))
-			return
-		}
-		handle(out, in)
+// authorize lets those requests pass that bear the token; where none is configured, none.
+func (f *front) authorize(x *exchange) error {
+	if f.token == "" {
+		return refusal{status: http.StatusForbidden, code: "forbidden",
+			message: "no token is configured, so that nobody may change anything"}
 	}
+	if !bears(x.in.Header.Get("Authorization"), f.token) {
+		x.out.Header().Set("WWW-Authenticate", "Bearer")
+		return refusal{status: http.StatusUnauthorized, code: "unauthorized",
+			message: "expected the header Authorization: Bearer TOKEN, with the token of the service"}
+	}
+	return nil
 }
 
 // bears takes as long for every token of a request: hashes are of one length.

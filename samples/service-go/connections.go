@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// sendTime is what a client may take for each piece of its answer.
+	sendTime = 30 * time.Second
+	// lingering is how long a connection that is closed still takes what its client was sending: with bytes unread it
+	// would be reset, and the client might lose the answer.
+	lingering = time.Second
+)
+
+// listener hands on as many connections as may be open, and tells one too many so.
+type listener struct {
+	net.Listener
+	most           int64
+	refuse         func(refusal) []byte // makes a whole answer
+	open, accepted atomic.Int64
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		accepted, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		l.accepted.Add(1)
+		open, c := l.open.Add(1), &connection{Conn: accepted, listener: l}
+		if open <= l.most {
+			return c, nil
+		}
+		go func() {
+			if open <= 2*l.most { // these have goroutines too
+				_, _ = c.Write(l.refuse(tooManyConnections))
+			}
+			_ = c.Close()
+		}()
+	}
+}
+
+// quiet returns once no connection was open for a time, or when ctx ends.
+func (l *listener) quiet(ctx context.Context, least time.Duration) {
+	ticks := time.NewTicker(least/20 + time.Millisecond)
+	defer ticks.Stop()
+	for since, before := time.Now(), l.accepted.Load(); time.Since(since) < least; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+		if now := l.accepted.Load(); now != before || l.open.Load() > 0 {
+			since, before = time.Now(), now
+		}
+	}
+}
+
+// connection answers in JSON what net/http would answer itself, as text, or not at all.
+type connection struct {
+	net.Conn
+	listener *listener
+	begun    atomic.Bool // something of a request has come
+	handled  atomic.Bool // all its headers have
+	ended    atomic.Bool // nothing comes any more
+	closing  sync.Once
+}
+
+type connectionKey struct{}
+
+// remember lets the handler find the connection.
+func remember(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, c)
+}
+
+// handles notes that a request has come to its handler, which answers from now on.
+func handles(in *http.Request) {
+	if c, ok := in.Context().Value(connectionKey{}).(*connection); ok {
+		c.handled.Store(true)
+	}
+}
+
+// idles notes that a request has been answered.
+func idles(c net.Conn, state http.ConnState) {
+	if state == http.StateIdle {
+		c.(*connection).begun.Store(false)
+		c.(*connection).handled.Store(false)
+	}
+}
+
+func (c *connection) Read(into []byte) (int, error) {
+	n, err := c.Conn.Read(into)
+	if n > 0 {
+		c.begun.Store(true)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) && c.begun.Load() && !c.handled.Load() {
+		_, _ = c.send(c.listener.refuse(headersTooSlow)) // net/http closes it
+	}
+	if err == io.EOF {
+		c.ended.Store(true)
+	}
+	return n, err
+}
+
+// ownAnswer begins what net/http answers itself: no handler of ours says 417, or an error as text.
+var ownAnswer = regexp.MustCompile(`^HTTP/1\.1 (?:417 |[45][0-9]{2} [^\r]*\r\n` +
+	`Content-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n)`)
+
+func (c *connection) Write(data []byte) (int, error) {
+	if !ownAnswer.Match(data) {
+		return c.send(data)
+	}
+	answer := headersTooLarge
+	if !bytes.HasPrefix(data, []byte("HTTP/1.1 431 ")) {
+		status, _, _ := bytes.Cut(data[len("HTTP/1.1 "):], []byte("\r\n"))
+		answer = refusal{status: http.StatusBadRequest, code: "invalid_argument", message: "this is no HTTP that can be " +
+			"served: " + string(status)}
+	}
+	_, err := c.send(c.listener.refuse(answer))
+	return len(data), err
+}
+
+func (c *connection) send(data []byte) (int, error) {
+	_ = c.Conn.SetWriteDeadline(time.Now().Add(sendTime))
+	return c.Conn.Write(data)
+}
+
+// CloseWrite is what net/http looks for.
+func (c *connection) CloseWrite() error { return c.Conn.(*net.TCPConn).CloseWrite() }
+
+// Close returns at once. The connection is open until its client has closed it too, or lingered.
+func (c *connection) Close() error {
+	c.closing.Do(func() {
+		if c.ended.Load() {
+			c.end()
+			return
+		}
+		go func() {
+			_ = c.CloseWrite()
+			_ = c.Conn.SetReadDeadline(time.Now().Add(lingering))
+			_, _ = io.Copy(io.Discard, c.Conn)
+			c.end()
+		}()
+	})
+	return nil
+}
+
+func (c *connection) end() {
+	_ = c.Conn.Close()
+	c.listener.open.Add(-1)
+}

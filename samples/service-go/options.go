@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"sidbeam.io/sidbeam"
+)
+
+// options of the service, by the names of the contract (x-options); the first four are the models' and the index's.
+type options struct {
+	model         string
+	draft         string                // empty: none
+	index         string                // a file, or the folder of a live catalogue
+	vocabulary    sidbeam.Vocabulary    // the token of each code
+	startTokens   []int32               // before every history
+	beginTokens   []int32               // after every prompt
+	group         int                   // tokens per position
+	normalization sidbeam.Normalization // as in training
+	beams         int                   // of a history, and items of it, at most
+	histories     int                   // of a request, at most
+	prompt        int                   // positions of a history that the model reads, the latest ones
+	lanes         int                   // histories that run at a time
+	queue         int                   // histories that may wait
+	filters       string                // file of the filters that requests may name; empty: none
+	listed        int                   // ids of a list of excluded or allowed items, at most
+	whereBytes    int                   // of the text of a request's own filter, at most
+	whereKept     int                   // such filters that are kept, the latest; 0: none
+	follow        bool                  // another process writes the catalogue
+	keep          int64                 // versions of it that can be gone back to
+	keepAge       time.Duration         // how old these may be; 0: whatever their age
+	tokenFile     string                // file of the token that changes need; empty: it is in the environment, if any
+	listen        string                // address and port
+	log           string                // text or json
+	requests      int64                 // that run at a time, at most
+	connections   int64                 // that are open, at most
+	timeout       time.Duration         // of a request for recommendations
+	headerTime    time.Duration         // in which a request's headers come
+	bodyTime      time.Duration         // in which headers and body come
+	idleTime      time.Duration         // of a connection between two requests
+	drain         time.Duration         // between a signal and the end, at most
+	quiet         time.Duration         // without connections before the end
+}
+
+// parse gives the options, or ends the process with status 2.
+func parse(flags *flag.FlagSet, arguments []string) (o options) {
+	flags.StringVar(&o.model, "model", "", "folder of a checkpoint (required)")
+	flags.StringVar(&o.draft, "draft", "", "folder of a smaller model that writes levels ahead; answers stay the same")
+	flags.StringVar(&o.index, "index", "", "index file, or folder of a live catalogue (required)")
+	flags.BoolVar(&o.follow, "follow", false, "another process writes the catalogue")
+	flags.Int64Var(&o.keep, "keep", 16, "versions of the catalogue that can be gone back to")
+	flags.DurationVar(&o.keepAge, "keep-age", 0, "of these, only such as were replaced at most so long before the "+
+		"newest came, such as 24h; 0: whatever their age")
+	flags.StringVar(&o.tokenFile, "token-file", "", "file of the token that changes and reloads must bear (default: "+
+		"what SIDBEAM_TOKEN holds)")
+	flags.Func("offsets", "o0,o1,..: code t of level l is token o_l + t (default 0)", list(&o.vocabulary.Offsets, 0))
+	flags.Func("start-tokens", "t0,t1,..: before every history; -1 fills a position up", list(&o.startTokens, -1))
+	flags.Func("begin-tokens", "t0,t1,..: after every prompt; of a T5 the decoder's first", list(&o.beginTokens, 0))
+	end := flags.Int64("end-column", -1, "token that ends a SID, where lengths vary")
+	flags.IntVar(&o.group, "group", 1, "tokens per position, whose embeddings are summed; a SID then is a position")
+	flags.Func("normalize", "log-softmax over all tokens, the level's codes or the valid codes: full, level, valid "+
+		"(default full)", func(name string) (err error) { o.normalization, err = normalizationOf(name); return err })
+	flags.IntVar(&o.beams, "beams", 50, "beams of a history, and items of it, at most")
+	flags.IntVar(&o.histories, "histories", 16, "histories of a request, at most")
+	flags.IntVar(&o.prompt, "prompt", 512, "positions of a history that the model reads, the latest")
+	flags.IntVar(&o.lanes, "lanes", runtime.GOMAXPROCS(0), "histories that run at a time")
+	flags.IntVar(&o.queue, "queue", 1024, "histories that may wait")
+	flags.StringVar(&o.filters, "filters", "", "file of the filters that requests may name, {\"name\": \"text\"}")
+	flags.IntVar(&o.listed, "listed", 10000, "ids of a request's list of excluded or allowed items, at most")
+	flags.IntVar(&o.whereBytes, "where-bytes", 4096, "bytes of the text of a request's own filter, at most")
+	flags.IntVar(&o.whereKept, "where-kept", 16, "filters of such texts that are kept, the latest; 0: none")
+	serving(flags, &o)
+	_ = flags.Parse(arguments) // it ends the process itself
+	o.vocabulary.HasEnd, o.vocabulary.EndColumn = *end >= 0, *end
+	if o.model == "" || o.index == "" || flags.NArg() > 0 || o.group < 1 || o.log != "text" && o.log != "json" {
+		flags.Usage()
+		os.Exit(2)
+	}
+	return o
+}
+
+// serving are the options of connections and requests.
+func serving(flags *flag.FlagSet, o *options) {
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address to serve on")
+	flags.StringVar(&o.log, "log", "text", "text or json, to standard error")
+	flags.Int64Var(&o.requests, "requests", 256, "requests that run at a time, at most")
+	flags.Int64Var(&o.connections, "connections", 4096, "connections that are open, at most")
+	flags.DurationVar(&o.timeout, "timeout", 10*time.Second, "time of a request for recommendations, at most")
+	flags.DurationVar(&o.headerTime, "header-time", 10*time.Second, "time in which a request's headers come, at most")
+	flags.DurationVar(&o.bodyTime, "body-time", 30*time.Second, "time in which headers and body come, at most")
+	flags.DurationVar(&o.idleTime, "idle-time", 75*time.Second, "time of a connection between two requests, at most")
+	flags.DurationVar(&o.drain, "drain", 30*time.Second, "time between SIGTERM and the end, at most")
+	flags.DurationVar(&o.quiet, "quiet", time.Second, "time without connections before the end")
+}
+
+func normalizationOf(name string) (sidbeam.Normalization, error) {
+	switch name {
+	case "full":
+		return sidbeam.NormalizeFull, nil
+	case "level":
+		return sidbeam.NormalizeLevel, nil
+	case "valid":
+		return sidbeam.NormalizeValid, nil
+	}
+	return 0, errors.New("expected full, level or valid")
+}
+
+// list reads tokens, none of them less than least.
+func list[T int32 | int64](tokens *[]T, least int64) func(string) error {
+	return func(text string) error {
+		*tokens = nil
+		for _, part := range strings.Split(text, ",") {
+			n, err := strconv.ParseInt(part, 10, 32)
+			if err != nil || n < least {
+				return fmt.Errorf("expected tokens of at least %d, separated by commas", least)
+			}
+			*tokens = append(*tokens, T(n))
+		}
+		return nil
+	}
+}

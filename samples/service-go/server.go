@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+const (
+	maxHeaders = 16 << 10 // bytes, with the request's line
+	slop       = 4 << 10  // which net/http reads beyond MaxHeaderBytes
+)
+
+// run serves until ctx ends, then drains. It listens before the model and the index are open, and sends its address to
+// ready, if given, once they are.
+func run(ctx context.Context, o options, e *events, ready chan<- string) error {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP) // from now on SIGHUP does not end the process
+	defer signal.Stop(hangup)
+	f, err := newFront(&o, e)
+	if err != nil {
+		return err
+	}
+	bare, err := net.Listen("tcp", o.listen)
+	if err != nil {
+		return err
+	}
+	connections := &listener{Listener: bare, most: o.connections, refuse: f.refuse}
+	f.connections = connections.open.Load
+	server := &http.Server{Handler: f, ConnContext: remember, ConnState: idles, ErrorLog: e.failures(),
+		MaxHeaderBytes: maxHeaders - slop, ReadHeaderTimeout: o.headerTime, ReadTimeout: o.bodyTime, IdleTimeout: o.idleTime}
+	defer f.close(server)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(connections) }()
+	e.info("listening", member{"address", bare.Addr().String()})
+
+	opened := make(chan error, 1)
+	go func() {
+		s, err := newService(o, f.metrics, e)
+		if err == nil {
+			f.service.Store(s)
+		}
+		opened <- err
+	}()
+	for {
+		select {
+		case err := <-opened:
+			if err != nil {
+				return err
+			}
+			e.info("ready", member{"version", f.service.Load().version()})
+			if ready != nil {
+				ready <- bare.Addr().String()
+			}
+		case <-hangup:
+			if s := f.service.Load(); s != nil {
+				_ = s.reloadNow() // tells of its failures itself
+			}
+		case err := <-served:
+			return err
+		case <-ctx.Done():
+			f.drain(connections, &o)
+			f.close(server)
+			e.info("ended")
+			return nil
+		}
+	}
+}
+
+// drain answers what comes, and closes each connection with its answer, until there has been none for a time, or the
+// time of draining is over.
+func (f *front) drain(connections *listener, o *options) {
+	f.draining.Store(true)
+	f.events.info("draining")
+	if s := f.service.Load(); s != nil {
+		s.end()
+	}
+	ctx, enough := context.WithTimeout(context.Background(), o.drain)
+	defer enough()
+	connections.quiet(ctx, o.quiet)
+	if ctx.Err() != nil {
+		f.events.warn("dropped", member{"requests", f.running.Load()}, member{"connections", connections.open.Load()})
+	}
+}
+
+// close ends what still runs. It may be called again.
+func (f *front) close(server *http.Server) {
+	_ = server.Close() // which cancels requests
+	if s := f.service.Load(); s != nil {
+		s.close()
+	}
+}

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Holds the services to their contract, samples/service.yaml: README.md says how.
+#   bash tests/services/run.sh [BUILD] [go] [java] [serve] [-- PYTEST ARGUMENT ...]
+# BUILD: a release build with the runner (build/release). Without a name all services that there are. After "--" comes
+# what pytest takes: --long, or -k NAME.
+# SIDBEAM_SERVICES_VENV: the environment of the tests (build/services/venv); PYTHON: what it is made with.
+# Debian 12: python3-venv and what each service's language needs. SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+root=$PWD
+build=$(realpath build/release 2>/dev/null || echo build/release)
+services=()
+while [ $# != 0 ] && [ "$1" != -- ]; do
+  case $1 in go | java | serve) services+=("$1") ;; *) build=$(realpath "$1") ;; esac
+  shift
+done
+[ $# = 0 ] || shift
+[ ${#services[@]} != 0 ] || services=(go)
+
+out=$root/build/services
+venv=${SIDBEAM_SERVICES_VENV:-$out/venv}
+python=${PYTHON:-/usr/bin/python3}
+mkdir -p "$out"
+
+# program NAME   makes build/services/NAME/run of standard input: a script that starts the service
+program() {
+  mkdir -p "$out/$1"
+  { echo '#!/bin/sh'; cat; } >"$out/$1/run"
+  chmod +x "$out/$1/run"
+}
+
+build_go() {
+  # Under the race detector: what it finds ends a test's service with status 66.
+  (
+    . bindings/go/environment.sh
+    install_library
+    mkdir -p "$out/go"
+    in_folder samples/service-go go build -race -o "$out/go/service" .
+    program go <<END
+export LD_LIBRARY_PATH=$LD_LIBRARY_PATH GORACE=halt_on_error=1
+exec $out/go/service "\$@"
+END
+  )
+}
+
+environment() {
+  local key
+  key=$({ "$python" -VV; cat tests/services/requirements.txt; } | sha256sum | cut -c 1-32)
+  [ "$(cat "$venv/.sidbeam" 2>/dev/null)" != "$key" ] || return 0
+  rm -rf "$venv"
+  "$python" -m venv "$venv"
+  PIP_CACHE_DIR=${PIP_CACHE_DIR:-$root/build/pip} "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps \
+    -r tests/services/requirements.txt
+  echo "$key" >"$venv/.sidbeam"
+}
+
+environment
+export SIDBEAM_COMMAND=$build/bindings/cli/sidbeam
+[ -x "$SIDBEAM_COMMAND" ] || cmake --build "$build" --target sidbeam_cli
+ulimit -n "$(ulimit -Hn)" # for thousands of connections
+for service in "${services[@]}"; do
+  "build_$service" >"$out/$service.log" 2>&1 || { tail -n 40 "$out/$service.log"; exit 1; }
+  printf '%s: ' "$service"
+  "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider tests/services --service "$service" "$@"
+done
