@@ -105,9 +105,9 @@ func (f *front) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 		refused := refusalOf(err)
 		status, answer = refused.status, failure(refused, x.id)
 	}
-	send(out, status, answer)
+	f.note(to, x, status, err) // before the client can know
 	end(status)
-	f.note(to, x, status, err)
+	send(out, status, answer)
 }
 
 // answer gives what a request asks for, or the first reason why not.

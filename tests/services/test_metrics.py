@@ -67,7 +67,7 @@ def test_requests_are_counted_by_route_and_status(start, contract):
         'requests_total{route="/items/{id}",code="409"}': 1, 'requests_total{route="/healthz",code="200"}': 1}
     assert metrics["requests_running"] == 0 and metrics["draining"] == 0 and metrics["connections"] >= 1
     assert metrics["list_requests_total"] == 2 and metrics["where_requests_total"] == 1
-    assert metrics["runner_finished_total"] == 7 and metrics["runner_lanes"] == 2  # an empty list runs as well
+    assert metrics["runner_finished_total"] == 8 and metrics["runner_lanes"] == 2  # an empty list runs as well
     assert metrics["runner_batch_rows_total"] > 0 and metrics["runner_lane_use"] > 0
 
     buckets = [metrics[f'request_seconds_bucket{{route="/recommend",le="{bound}"}}']

@@ -1,0 +1,56 @@
+"""schemathesis reads the contract, and asks all that it allows and forbids.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import pathlib
+import subprocess
+import sys
+
+import catalogues
+import pytest
+
+FOLDER = pathlib.Path(__file__).parent
+EXAMPLES = {False: "30", True: "1000"}  # of each operation, short and long
+
+
+def answers_as_the_contract_says(service, long):
+    run = subprocess.run(
+        [pathlib.Path(sys.executable).with_name("schemathesis"), "--config-file", FOLDER / "schemathesis.toml", "run",
+         catalogues.ROOT / "samples/service.yaml", "--url", "http://%s:%d" % service.address,
+         "--phases", "examples,coverage,fuzzing", "--max-examples", EXAMPLES[long], "--seed", "1", "--no-color",
+         "--header", f"Authorization: Bearer {service.token}"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout[-8000:] + run.stderr[-2000:]
+    assert "Tested: 11" in run.stdout, run.stdout
+    assert service.process.poll() is None
+    assert not [line for line in service.lines if line["event"] in ("failed", "")]
+
+
+def test_an_index_file(shared, long):
+    answers_as_the_contract_says(shared, long)
+
+
+def test_names(shared_names, long):
+    answers_as_the_contract_says(shared_names, long)
+
+
+def test_a_live_catalogue(start, catalogue, long):
+    answers_as_the_contract_says(start(index=catalogue), long)
+
+
+def test_the_examples_of_the_contract_are_answered(start, catalogue, contract):
+    service = start(index=catalogue)
+    (questions,) = contract["paths"]["/recommend"]["post"]["requestBody"]["content"].values()
+    for name, example in questions["examples"].items():
+        answer = service.ask("POST", "/recommend", example["value"])
+        assert answer.status == 200 and all(answer.json["results"]), (name, answer)
+    (items,) = contract["paths"]["/items"]["post"]["requestBody"]["content"].values()
+    assert service.change("POST", "/items", items["example"]).json == {"added": 1}
+
+
+@pytest.mark.parametrize("option", ["requests", "connections", "timeout", "header-time", "body-time", "idle-time", "drain",
+                                    "quiet", "log"])
+def test_a_service_knows_the_options(starting, option):
+    service = starting(wait=False, **{option: "nonsense"})
+    assert service.ended() in (1, 2)
+    assert "nonsense" in str(service.lines) or option in str(service.lines)
