@@ -105,7 +105,7 @@ func (c *connection) Read(into []byte) (int, error) {
 	if n > 0 {
 		c.begun.Store(true)
 	}
-	if errors.Is(err, os.ErrDeadlineExceeded) && c.begun.Load() && !c.handled.Load() {
+	if errors.Is(err, os.ErrDeadlineExceeded) && !c.handled.Load() && c.begun.Swap(false) {
 		_, _ = c.send(c.listener.refuse(headersTooSlow)) // net/http closes it
 	}
 	if err == io.EOF {
