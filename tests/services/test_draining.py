@@ -1,0 +1,140 @@
+"""How a service starts and ends: no client that follows HTTP sees more of it than a connection that is closed.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import os
+
+import pytest
+from http_client import Closed, request
+from load import Load
+from proxy import Proxy
+from test_limits import LONG, SHORT, begin, busy  # noqa: F401: a fixture
+from test_mistakes import refused
+
+
+@pytest.fixture
+def opening(start, tmp_path):
+    """A service that is being opened until `go` is called: the file of its filters is a pipe."""
+    filters = tmp_path / "filters.json"
+    os.mkfifo(filters)
+    yield start(ready=False, filters=filters), lambda: filters.write_text("{}")
+
+
+def test_it_listens_before_it_is_ready(opening):
+    service, go = opening
+    assert service.ask("GET", "/healthz").json == {"status": "ok"}
+    for method, path in [("GET", "/readyz"), ("POST", "/recommend"), ("GET", "/metrics"), ("POST", "/reload"),
+                         ("GET", "/versions")]:
+        refused(service.ask(method, path, SHORT if method == "POST" else None), 503, "starting")
+    go()
+    service.ready()
+    assert service.ask("GET", "/readyz").json["status"] == "ready"
+    assert service.ask("POST", "/recommend", SHORT).status == 200
+    assert service.ask("GET", "/metrics").status == 200
+
+
+def test_it_ends_before_it_is_ready(opening):
+    service, _ = opening
+    service.terminate()
+    assert service.ended() == 0
+
+
+def test_what_cannot_be_opened_ends_it(starting, tmp_path):
+    for options in [{"index": tmp_path / "none.sidx"}, {"model": tmp_path / "none"}, {"index": __file__}]:
+        service = starting(**options)
+        assert service.ended() == 1
+        (path,) = options.values()
+        assert str(path) in service.wait_for("failed")["message"]
+
+
+def test_it_waits_for_what_runs(busy):  # noqa: F811
+    service = busy()
+    connections = begin(service, 2)
+    with service.connect() as idle:
+        assert not idle.ask("GET", "/readyz").closes
+        service.terminate()
+        service.wait_for("draining")
+        # Whoever asks is answered, on old connections and new ones, which close.
+        refused(service.ask("GET", "/readyz"), 503, "draining")
+        for path, status in [("/healthz", 200), ("/metrics", 200), ("/nothing", 404)]:
+            answer = service.ask("GET", path)
+            assert answer.status == status and answer.closes
+        assert service.metrics()["draining"] == 1
+        with service.connect() as late:
+            answer = late.ask("POST", "/recommend", SHORT)
+            assert answer.status == 200 and answer.closes and late.rest() == b""
+        answer = idle.ask("GET", "/readyz")
+        assert answer.status == 503 and answer.closes and idle.rest() == b""
+    for connection in connections:
+        answer = connection.answer()
+        assert answer.status == 200 and answer.closes and connection.rest() == b""
+    assert service.ended() == 0
+    assert service.lines[-2]["event"] == "ended"
+
+
+def test_it_does_not_wait_for_ever(start):
+    service = start(drain="1s")
+    with service.connect() as idle:
+        assert idle.ask("GET", "/healthz").status == 200
+        service.terminate()
+        assert idle.rest() == b""  # closed in order
+        assert service.ended() == 0
+    assert service.wait_for("dropped")["connections"] == 1
+
+
+def test_it_cuts_what_runs_too_long(busy):  # noqa: F811
+    service = busy(drain="1ms", timeout="10m")
+    connections = begin(service, 30)
+    service.terminate()
+    assert service.ended() == 0
+    assert service.wait_for("dropped")["requests"] > 0
+    for connection in connections:
+        try:
+            answer = connection.answer()
+            assert answer.status in (200, 503), answer
+        except (Closed, ConnectionResetError):
+            pass
+
+
+def test_the_end_cancels_a_compaction_and_nothing_else(start, catalogue):
+    service = start(index=catalogue, quiet="2s")
+    with service.connect() as idle:
+        idle.ask("GET", "/healthz")
+        service.terminate()
+        service.wait_for("draining")
+        refused(service.change("POST", "/compact"), 503, "draining")
+        assert service.change("POST", "/items", {"items": [
+            {"id": 7, "sid": [1, 2, 3], "attributes": {"price": 1}}]}).json == {"added": 1}
+        assert service.change("POST", "/publish").json == {"version": 2}
+    assert service.ended() == 0
+    assert start(index=catalogue).ask("GET", "/readyz").json["version"] == 2
+
+
+def test_clients_that_keep_their_connections_see_no_reset(start):
+    for _ in range(3):
+        service = start()
+        with Load(service.address, 16, close_is_the_end=True) as load:
+            load.until(500)
+            service.terminate()
+            assert service.ended() == 0
+            load.wait()
+        assert load.failures == [] and load.answers >= 500
+        assert load.closed == 16  # each by an answer that said so
+
+
+def test_a_rolling_restart_fails_no_request(start):
+    """Two instances behind a proxy; each is replaced under load, while its clients keep their connections."""
+    instances = [start(), start()]
+    with Proxy([instance.address for instance in instances]) as proxy:
+        with Load(proxy.address, 16) as load:
+            load.until(500)
+            for place in (0, 1, 0, 1):
+                instances[place].terminate()
+                assert instances[place].ended() == 0
+                instances[place] = start()
+                proxy.replace(place, instances[place].address)
+                load.until(load.answers + 200)
+        assert load.failures == [] and load.answers > 1200
+        assert proxy.failures == []
+    print(f"{load.answers} requests over 4 restarts")
