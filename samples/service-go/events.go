@@ -34,29 +34,25 @@ func (e *events) write(level, event string, members []member) {
 	now := time.Now()
 	var line bytes.Buffer
 	if e.asJSON {
-		all := append([]member{{"time", now.Format(time.RFC3339Nano)}, {"level", level}, {"event", event}}, members...)
-		for i, one := range all {
-			value, _ := json.Marshal(one.value) // numbers and text can always be marshalled
-			fmt.Fprintf(&line, "%c%q:%s", "{,"[min(i, 1)], one.name, value)
-		}
-		line.WriteByte('}')
+		fmt.Fprintf(&line, `{"time":%q,"level":%q,"event":%q`, now.Format(time.RFC3339Nano), level, event)
 	} else {
 		fmt.Fprintf(&line, "%s %s", now.Format("2006-01-02 15:04:05.000"), event)
-		for _, one := range members {
-			fmt.Fprintf(&line, " %s=%v", one.name, one.value)
+	}
+	for _, one := range members {
+		value, _ := json.Marshal(one.value) // numbers and text can always be marshalled
+		if e.asJSON {
+			fmt.Fprintf(&line, `,"%s":%s`, one.name, value)
+		} else {
+			fmt.Fprintf(&line, " %s=%s", one.name, value)
 		}
+	}
+	if e.asJSON {
+		line.WriteByte('}')
 	}
 	line.WriteByte('\n')
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	_, _ = e.out.Write(line.Bytes()) // where nobody reads the log, the service goes on
-}
-
-func min(a, b int) int {
-	if a < b {
-		return a
-	}
-	return b
 }
 
 // failures gives net/http a log: what it says is an event.

@@ -90,6 +90,13 @@ func readK(given map[string]json.RawMessage, beams int) (int, error) {
 	return k, err
 }
 
+func min(a, b int) int {
+	if a < b {
+		return a
+	}
+	return b
+}
+
 // known gives the SIDs of those items of histories that the index has. Others are passed over: they may have been in an
 // earlier index, or be in a later one.
 func (c *catalogue) known(histories [][]json.RawMessage) ([][][]int32, error) {

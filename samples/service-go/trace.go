@@ -28,15 +28,15 @@ func newRequestID() string {
 	return hex.EncodeToString(id[:])
 }
 
-// trace is W3C's trace context of a request; empty: there is none.
-type trace struct{ id, parent string }
+// traceContext is W3C's trace context of a request; empty: there is none.
+type traceContext struct{ id, parent string }
 
-func traceOf(in *http.Request) trace {
+func traceOf(in *http.Request) traceContext {
 	parts := traceParent.FindStringSubmatch(in.Header.Get("traceparent"))
 	if parts == nil || parts[1] == "ff" || parts[1] == "00" && parts[4] != "" || isZero(parts[2]) || isZero(parts[3]) {
-		return trace{}
+		return traceContext{}
 	}
-	return trace{parts[2], parts[3]}
+	return traceContext{parts[2], parts[3]}
 }
 
 func isZero(digits string) bool {
