@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests/bindings"))
 import tiny_model  # noqa: E402
 
-CODES = 16  # of each of three levels
+CODES = 16  # of each of three levels, as the tiny model has them
 OFFSETS = "0,16,32"
 
 
@@ -43,19 +43,19 @@ def slow_model(folder):
     return folder
 
 
-def items(first=1000, count=500, named=False):
+def items(first=1000, count=500, named=False, codes=CODES):
     """Items with a price each, some of which share a SID."""
     draws = random.Random(first)
     for number in range(first, first + count):
-        sid = [draws.randrange(CODES) for _ in range(3)]
+        sid = [draws.randrange(codes) for _ in range(3)]
         yield {"item": f"item/{number}" if named else number, "sid": sid, "price": number % 100}
 
 
-def index(path, pairs):
+def index(path, pairs, codes=CODES):
     """Writes an index, by rename, and gives its version."""
     source = path.with_suffix(".jsonl")
     source.write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
-    built = sidbeam("build", "--input", source, "--codes", f"{CODES},{CODES},{CODES}", "--attributes", "price",
+    built = sidbeam("build", "--input", source, "--codes", f"{codes},{codes},{codes}", "--attributes", "price",
                     "--output", path, "--json")
     return json.loads(built)["fingerprint"]
 

@@ -30,12 +30,17 @@ def command(name, options):
 
 
 class Service:
-    """A process that serves. Its options are the contract's, with underscores for hyphens; token=None: none."""
+    """A process that serves. Its options are the contract's, with underscores for hyphens.
 
-    def __init__(self, name, token=TOKEN, wait=True, **options):
+    token: None: there is none. wait: until it listens, or else ends. plain: without what watches it (run.sh).
+    """
+
+    def __init__(self, name, token=TOKEN, wait=True, plain=False, **options):
         environment = {key: value for key, value in os.environ.items() if key != "SIDBEAM_TOKEN"}
         if token is not None:
             environment["SIDBEAM_TOKEN"] = token
+        if plain:
+            environment["SIDBEAM_PLAIN"] = "1"
         self.token = token
         self.lines = []  # of its log: events, and text that is none
         self.told = threading.Condition()

@@ -100,13 +100,21 @@ def test_filters_of_the_settings(start, tmp_path, numbers):
     assert len(ids(service.ask("POST", "/recommend", question | {"filter": "dear"}))[0]) == 8
 
 
-def test_the_items_that_the_command_finds(start, numbers, tiny):
-    """Ids and scores as `sidbeam run` has them."""
-    found = json.loads(catalogues.sidbeam("run", tiny, numbers, "--history", "1000,1017", "--offsets",
-                                          catalogues.OFFSETS, "--beams", 8, "--json"))
+@pytest.mark.parametrize("options", [
+    {"group": 1, "normalize": "level", "start_tokens": "192"}, {"group": 3, "normalize": "valid", "start_tokens": "192"},
+    {"group": 1, "normalize": "full"}], ids=str)
+def test_the_items_that_the_command_finds(start, tmp_path, options):
+    """By the trained model of samples/train, ids and scores are those of `sidbeam run`."""
+    model, offsets = catalogues.ROOT / "samples/train/made_up", "0,64,128"
+    path = tmp_path / "trained.sidx"
+    catalogues.index(path, catalogues.items(codes=64), codes=64)
+    given = [text for name, value in options.items() for text in ("--" + name.replace("_", "-"), value)]
+    found = json.loads(catalogues.sidbeam("run", model, path, "--history", "1000,1017", "--offsets", offsets,
+                                          "--beams", 8, "--json", *given))
     (request,) = found["requests"]
     want = [(int(item), beam["score"]) for beam in request["beams"] for item in beam["items"]][:8]
-    (items,) = start(beams=8).ask("POST", "/recommend", {"histories": [[1000, 1017]], "k": 8}).json["results"]
+    service = start(model=model, index=path, offsets=offsets, prompt=8, **options)
+    (items,) = service.ask("POST", "/recommend", {"histories": [[1000, 1017]], "k": 8}).json["results"]
     assert [item["id"] for item in items] == [id for id, _ in want]
     assert [item["score"] for item in items] == pytest.approx([score for _, score in want], abs=2e-5)
 

@@ -43,7 +43,7 @@ def ask(service, count):
 
 def test_memory_stays_flat(start, long):
     count = 100000 if long else 10000
-    service = start()
+    service = start(plain=True)
     ask(service, 4000)  # until caches and pools have their size
     before = service.resident()
     ask(service, count)
