@@ -29,8 +29,8 @@ var wholeCharacters = regexp.MustCompile(
 func (x *exchange) json() ([]byte, error) {
 	kind, _, err := mime.ParseMediaType(x.in.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
-		return nil, refusal{status: http.StatusUnsupportedMediaType, code: "unsupported_media_type",
-			message: fmt.Sprintf("Content-Type is %.80q, expected application/json", x.in.Header.Get("Content-Type"))}
+		return nil, refuse(http.StatusUnsupportedMediaType, "unsupported_media_type",
+			"Content-Type is %.80q, expected application/json", x.in.Header.Get("Content-Type"))
 	}
 	return x.body()
 }

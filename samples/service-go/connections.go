@@ -28,7 +28,7 @@ const (
 type listener struct {
 	net.Listener
 	most           int64
-	refuse         func(refusal) []byte // makes a whole answer
+	whole          func(refusal) []byte // answer
 	open, accepted atomic.Int64
 }
 
@@ -45,7 +45,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		}
 		go func() {
 			if open <= 2*l.most { // these have goroutines too
-				_, _ = c.Write(l.refuse(tooManyConnections))
+				_, _ = c.Write(l.whole(tooManyConnections))
 			}
 			_ = c.Close()
 		}()
@@ -106,7 +106,7 @@ func (c *connection) Read(into []byte) (int, error) {
 		c.begun.Store(true)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) && !c.handled.Load() && c.begun.Swap(false) {
-		_, _ = c.send(c.listener.refuse(headersTooSlow)) // net/http closes it
+		_, _ = c.send(c.listener.whole(headersTooSlow)) // net/http closes it
 	}
 	if err == io.EOF {
 		c.ended.Store(true)
@@ -125,10 +125,9 @@ func (c *connection) Write(data []byte) (int, error) {
 	answer := headersTooLarge
 	if !bytes.HasPrefix(data, []byte("HTTP/1.1 431 ")) {
 		status, _, _ := bytes.Cut(data[len("HTTP/1.1 "):], []byte("\r\n"))
-		answer = refusal{status: http.StatusBadRequest, code: "invalid_argument", message: "this is no HTTP that can be " +
-			"served: " + string(status)}
+		answer = refuse(http.StatusBadRequest, "invalid_argument", "this is no HTTP that can be served: %s", status)
 	}
-	_, err := c.send(c.listener.refuse(answer))
+	_, err := c.send(c.listener.whole(answer))
 	return len(data), err
 }
 

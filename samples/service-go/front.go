@@ -113,12 +113,11 @@ func (f *front) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 // answer gives what a request asks for, or the first reason why not.
 func (f *front) answer(to *route, x *exchange) (value any, err error) {
 	if to == nil {
-		return nil, refusal{status: http.StatusNotFound, code: "not_found", message: "there is no " + x.in.URL.Path}
+		return nil, refuse(http.StatusNotFound, "not_found", "there is no %s", x.in.URL.Path)
 	}
 	if x.in.Method != to.method {
 		x.out.Header().Set("Allow", to.method)
-		return nil, refusal{status: http.StatusMethodNotAllowed, code: "method_not_allowed",
-			message: to.path + " is for " + to.method}
+		return nil, refuse(http.StatusMethodNotAllowed, "method_not_allowed", "%s is for %s", to.path, to.method)
 	}
 	s := f.service.Load()
 	if s == nil && !to.early {
@@ -216,7 +215,7 @@ func send(out http.ResponseWriter, status int, answer any) {
 }
 
 // refuse makes the whole answer to what never became a request: net/http, or the limit of connections, refused it.
-func (f *front) refuse(r refusal) []byte {
+func (f *front) whole(r refusal) []byte {
 	id := newRequestID()
 	f.metrics.request("other", r.status, 0)
 	f.events.info("request", member{"request_id", id}, member{"route", "other"}, member{"status", r.status},

@@ -36,7 +36,8 @@ func TestEventsAreLinesOfTextOrJSON(t *testing.T) {
 	var log bytes.Buffer
 	members := []member{{"version", json.RawMessage(`"abc"`)}, {"message", "a\nb \"c\""}, {"seconds", 0.5}}
 	(&events{out: &log}).warn("reload_failed", members...)
-	if !regexp.MustCompile(`^\S+ \S+ reload_failed version="abc" message="a\\nb \\"c\\"" seconds=0.5\n$`).Match(log.Bytes()) {
+	text := regexp.MustCompile(`^\S+ \S+ reload_failed version="abc" message="a\\nb \\"c\\"" seconds=0.5\n$`)
+	if !text.Match(log.Bytes()) {
 		t.Errorf("got %q", log.String())
 	}
 	log.Reset()

@@ -90,7 +90,7 @@ func (s *service) remove(x *exchange) (any, error) {
 	}
 	unknown, err := s.generations.live.Remove(items)
 	if err == nil && unknown > 0 {
-		err = refusal{status: http.StatusNotFound, code: "not_found", message: "there is no item " + shown}
+		err = refuse(http.StatusNotFound, "not_found", "there is no item %s", shown)
 	}
 	return map[string]any{"removed": removed}, ofChange(err, "id")
 }

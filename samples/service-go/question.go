@@ -169,7 +169,8 @@ const (
 	mostTimeout   = 86400000
 )
 
-// limited gives the context of a request, which ends when its client hangs up, or its own time or the service's is over.
+// limited gives the context of a request, which ends when its client hangs up, or its own time or the service's is
+// over.
 func (x *exchange) limited(most time.Duration) (context.Context, context.CancelFunc, error) {
 	for _, text := range x.in.Header.Values(timeoutHeader) {
 		milliseconds, err := strconv.Atoi(text)

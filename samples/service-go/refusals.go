@@ -24,6 +24,10 @@ type refusal struct {
 
 func (r refusal) Error() string { return r.message }
 
+func refuse(status int, code, format string, values ...any) refusal {
+	return refusal{status: status, code: code, message: fmt.Sprintf(format, values...)}
+}
+
 // wrong is a client's mistake at a place of its request, with which the message begins.
 func wrong(path, format string, values ...any) error {
 	message := path + " " + fmt.Sprintf(format, values...)
@@ -35,25 +39,20 @@ func wrong(path, format string, values ...any) error {
 
 // conflict is what a service of this kind of index does not do.
 func conflict(format string, values ...any) error {
-	return refusal{status: http.StatusConflict, code: "conflict", message: fmt.Sprintf(format, values...)}
+	return refuse(http.StatusConflict, "conflict", format, values...)
 }
 
 var (
-	starting = refusal{status: http.StatusServiceUnavailable, code: "starting",
-		message: "the model and the index are being opened"}
-	draining        = refusal{status: http.StatusServiceUnavailable, code: "draining", message: "the service is about to end"}
-	tooManyRequests = refusal{status: http.StatusServiceUnavailable, code: "overloaded",
-		message: "as many requests run as may"}
-	tooManyConnections = refusal{status: http.StatusServiceUnavailable, code: "overloaded",
-		message: "as many connections are open as may"}
-	tooLarge = refusal{status: http.StatusRequestEntityTooLarge, code: "too_large",
-		message: fmt.Sprintf("the body is longer than %d bytes", maxBody)}
-	headersTooLarge = refusal{status: http.StatusRequestHeaderFieldsTooLarge, code: "headers_too_large",
-		message: fmt.Sprintf("the headers are longer than %d bytes", maxHeaders)}
-	bodyTooSlow    = refusal{status: http.StatusRequestTimeout, code: "timeout", message: "the body did not come in time"}
-	headersTooSlow = refusal{status: http.StatusRequestTimeout, code: "timeout",
-		message: "the headers did not come in time"}
-	hungUp = refusal{status: statusHungUp, code: "cancelled", message: "the client hung up"}
+	starting           = refuse(http.StatusServiceUnavailable, "starting", "the model and the index are being opened")
+	draining           = refuse(http.StatusServiceUnavailable, "draining", "the service is about to end")
+	tooManyRequests    = refuse(http.StatusServiceUnavailable, "overloaded", "as many requests run as may")
+	tooManyConnections = refuse(http.StatusServiceUnavailable, "overloaded", "as many connections are open as may")
+	tooLarge           = refuse(http.StatusRequestEntityTooLarge, "too_large", "the body is longer than %d bytes", maxBody)
+	headersTooLarge    = refuse(http.StatusRequestHeaderFieldsTooLarge, "headers_too_large",
+		"the headers are longer than %d bytes", maxHeaders)
+	bodyTooSlow    = refuse(http.StatusRequestTimeout, "timeout", "the body did not come in time")
+	headersTooSlow = refuse(http.StatusRequestTimeout, "timeout", "the headers did not come in time")
+	hungUp         = refuse(statusHungUp, "cancelled", "the client hung up")
 )
 
 // refusalOf says whether the client may try again, since the service is busy or on its way out, or must ask otherwise.
@@ -64,11 +63,11 @@ func refusalOf(err error) refusal {
 	case errors.As(err, &refused):
 		return refused
 	case errors.Is(err, sidbeam.QueueFull):
-		return refusal{status: http.StatusServiceUnavailable, code: "queue_full", message: err.Error()}
+		return refuse(http.StatusServiceUnavailable, "queue_full", "%v", err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, sidbeam.DeadlineExceeded):
-		return refusal{status: http.StatusGatewayTimeout, code: "deadline_exceeded", message: err.Error()}
+		return refuse(http.StatusGatewayTimeout, "deadline_exceeded", "%v", err)
 	case errors.Is(err, context.Canceled), errors.Is(err, sidbeam.Cancelled):
 		return hungUp
 	}
-	return refusal{status: http.StatusInternalServerError, code: "internal", message: err.Error()}
+	return refuse(http.StatusInternalServerError, "internal", "%v", err)
 }

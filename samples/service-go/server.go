@@ -30,7 +30,7 @@ func run(ctx context.Context, o options, e *events, ready chan<- string) error {
 	if err != nil {
 		return err
 	}
-	connections := &listener{Listener: bare, most: o.connections, refuse: f.refuse}
+	connections := &listener{Listener: bare, most: o.connections, whole: f.whole}
 	f.connections = connections.open.Load
 	server := &http.Server{Handler: f, ConnContext: remember, ConnState: idles, ErrorLog: e.failures(),
 		MaxHeaderBytes: maxHeaders - slop, ReadHeaderTimeout: o.headerTime, ReadTimeout: o.bodyTime, IdleTimeout: o.idleTime}

@@ -41,13 +41,12 @@ func readToken(path string) (string, error) {
 // authorize lets those requests pass that bear the token; where none is configured, none.
 func (f *front) authorize(x *exchange) error {
 	if f.token == "" {
-		return refusal{status: http.StatusForbidden, code: "forbidden",
-			message: "no token is configured, so that nobody may change anything"}
+		return refuse(http.StatusForbidden, "forbidden", "no token is configured, so that nobody may change anything")
 	}
 	if !bears(x.in.Header.Get("Authorization"), f.token) {
 		x.out.Header().Set("WWW-Authenticate", "Bearer")
-		return refusal{status: http.StatusUnauthorized, code: "unauthorized",
-			message: "expected the header Authorization: Bearer TOKEN, with the token of the service"}
+		return refuse(http.StatusUnauthorized, "unauthorized",
+			"expected the header Authorization: Bearer TOKEN, with the token of the service")
 	}
 	return nil
 }

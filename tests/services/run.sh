@@ -50,8 +50,8 @@ environment() {
   [ "$(cat "$venv/.sidbeam" 2>/dev/null)" != "$key" ] || return 0
   rm -rf "$venv"
   "$python" -m venv "$venv"
-  PIP_CACHE_DIR=${PIP_CACHE_DIR:-$root/build/pip} "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps \
-    -r tests/services/requirements.txt
+  PIP_CACHE_DIR=${PIP_CACHE_DIR:-$root/build/pip} "$venv/bin/pip" install --quiet --disable-pip-version-check \
+    --no-deps -r tests/services/requirements.txt
   echo "$key" >"$venv/.sidbeam"
 }
 

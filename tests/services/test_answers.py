@@ -101,7 +101,8 @@ def test_filters_of_the_settings(start, tmp_path, numbers):
 
 
 @pytest.mark.parametrize("options", [
-    {"group": 1, "normalize": "level", "start_tokens": "192"}, {"group": 3, "normalize": "valid", "start_tokens": "192"},
+    {"group": 1, "normalize": "level", "start_tokens": "192"},
+    {"group": 3, "normalize": "valid", "start_tokens": "192"},
     {"group": 1, "normalize": "full"}], ids=str)
 def test_the_items_that_the_command_finds(start, tmp_path, options):
     """By the trained model of samples/train, ids and scores are those of `sidbeam run`."""

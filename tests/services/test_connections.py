@@ -90,9 +90,9 @@ def test_requests_may_be_pipelined(shared):
 def test_an_answer_keeps_the_connection(shared):
     with shared.connect() as connection:
         for method, path, body, status in [
-                ("POST", "/recommend", QUESTION, 200), ("POST", "/recommend", b"{", 400), ("GET", "/nothing", None, 404),
-                ("PUT", "/recommend", QUESTION, 405), ("POST", "/items", QUESTION, 401), ("GET", "/metrics", None, 200),
-                ("POST", "/recommend", QUESTION, 200)]:
+                ("POST", "/recommend", QUESTION, 200), ("POST", "/recommend", b"{", 400),
+                ("GET", "/nothing", None, 404), ("PUT", "/recommend", QUESTION, 405), ("POST", "/items", QUESTION, 401),
+                ("GET", "/metrics", None, 200), ("POST", "/recommend", QUESTION, 200)]:
             answer = connection.ask(method, path, body)
             assert answer.status == status and not answer.closes, answer
         assert connection.ask("GET", "/healthz", Connection="close").closes
@@ -101,9 +101,10 @@ def test_an_answer_keeps_the_connection(shared):
 
 def test_chunked_bodies_and_clients_that_wait_for_100(shared):
     text = json.dumps(QUESTION).encode()
+    chunked = request("POST", "/recommend", Content_Type="application/json", Transfer_Encoding="chunked")
     with shared.connect() as connection:
         chunks = b"".join(b"%x\r\n%s\r\n" % (1, text[i:i + 1]) for i in range(len(text))) + b"0\r\n\r\n"
-        connection.send(request("POST", "/recommend", Content_Type="application/json", Transfer_Encoding="chunked") + chunks)
+        connection.send(chunked + chunks)
         assert connection.answer().status == 200
         head = request("POST", "/recommend", Content_Type="application/json", Content_Length=str(len(text)),
                        Expect="100-continue")
@@ -112,9 +113,8 @@ def test_chunked_bodies_and_clients_that_wait_for_100(shared):
         connection.send(text)
         assert connection.answer().status == 200
     with shared.connect() as connection:  # the same size, as chunks
-        connection.send(request("POST", "/recommend", Content_Type="application/json", Transfer_Encoding="chunked"))
         piece = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
-        connection.send(piece * 16 + b"1\r\n \r\n")
+        connection.send(chunked + piece * 16 + b"1\r\n \r\n")
         refused(connection.answer(), 413, "too_large")
 
 
@@ -138,8 +138,8 @@ def test_headers_beyond_the_limit(shared, headers):
 
 @pytest.mark.needs("json_for_what_is_no_http")
 @pytest.mark.parametrize("text", [
-    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 TLS\r\n\r\n", b"hello\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9\r\n\r\n",
-    b"GET / HTTP/2.0\r\nHost: test\r\n\r\n", b"GET /healthz HTTP/1.1\r\n\r\n",
+    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 TLS\r\n\r\n", b"hello\r\n\r\n", b"GET\r\n\r\n",
+    b"GET / HTTP/9\r\n\r\n", b"GET / HTTP/2.0\r\nHost: test\r\n\r\n", b"GET /healthz HTTP/1.1\r\n\r\n",
     b"GET /healthz HTTP/1.1\r\nHost: test\r\nno colon\r\n\r\n",
     b"POST /recommend HTTP/1.1\r\nHost: test\r\nContent-Length: many\r\n\r\n",
     b"POST /recommend HTTP/1.1\r\nHost: test\r\nContent-Length: -1\r\n\r\n",

@@ -49,8 +49,8 @@ def test_the_examples_of_the_contract_are_answered(start, catalogue, contract):
     assert service.change("POST", "/items", items["example"]).json == {"added": 1}
 
 
-@pytest.mark.parametrize("option", ["requests", "connections", "timeout", "header-time", "body-time", "idle-time", "drain",
-                                    "quiet", "log"])
+@pytest.mark.parametrize("option", ["requests", "connections", "timeout", "header-time", "body-time", "idle-time",
+                                    "drain", "quiet", "log"])
 def test_a_service_knows_the_options(starting, option):
     service = starting(wait=False, **{option: "nonsense"})
     assert service.ended() in (1, 2)

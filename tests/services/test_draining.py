@@ -6,10 +6,10 @@ SPDX-License-Identifier: Apache-2.0
 import os
 
 import pytest
-from http_client import Closed, request
+from http_client import Closed
 from load import Load
 from proxy import Proxy
-from test_limits import LONG, SHORT, begin, busy  # noqa: F401: a fixture
+from test_limits import SHORT, begin, busy  # noqa: F401: a fixture
 from test_mistakes import refused
 
 

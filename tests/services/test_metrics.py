@@ -32,8 +32,8 @@ def expect(service, contract, live):
         family = next(each for each in (name, re.sub("_(bucket|sum|count)$", "", name)) if each in wanted)
         for labels in sets:
             extra = ["le"] if name.endswith("_bucket") else []
-            of_family = [] if wanted[family]["type"] == "summary" and name != family else wanted[family].get("labels", [])
-            assert list(labels) == of_family + extra, (name, labels)
+            summed = wanted[family]["type"] == "summary" and name != family
+            assert list(labels) == ([] if summed else wanted[family].get("labels", [])) + extra, (name, labels)
     values = [name for name, metric in wanted.items() if not metric.get("labels")]
     assert set(values) <= set(samples), "expected a value of each metric without labels"
 

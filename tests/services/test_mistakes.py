@@ -187,8 +187,9 @@ def test_a_method_that_a_route_is_not_for(shared, contract):
             assert answer.headers["allow"] == allowed
 
 
-@pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x",
-                                  "application/jsonp", "application", "application/json, text/plain"])
+@pytest.mark.parametrize("kind", [
+    None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/jsonp",
+    "application", "application/json, text/plain"])
 def test_a_body_that_is_not_said_to_be_json(shared, kind):
     refused(shared.ask("POST", "/recommend", {"histories": [[1000]]}, Content_Type=kind), 415, "unsupported_media_type")
 
