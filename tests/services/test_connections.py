@@ -118,6 +118,14 @@ def test_chunked_bodies_and_clients_that_wait_for_100(shared):
         refused(connection.answer(), 413, "too_large")
 
 
+@pytest.mark.needs("lingering")
+def test_a_large_body_is_refused_without_a_reset(shared):
+    """Also for a client that sends all of it before it reads."""
+    with shared.connect() as connection:
+        refused(connection.ask("POST", "/recommend", b" " * (8 << 20)), 413, "too_large")
+        assert connection.rest() == b""
+
+
 @pytest.mark.parametrize("headers", [
     b"X-Long: " + b"x" * (1 << 20),
     b"".join(b"X-Many-%d: y\r\n" % i for i in range(60000))[:-2],
