@@ -72,8 +72,8 @@ func (l *listener) quiet(ctx context.Context, least time.Duration) {
 type connection struct {
 	net.Conn
 	listener *listener
-	begun    atomic.Bool // something of a request has come
-	handled  atomic.Bool // all its headers have
+	begun    atomic.Bool // something of a request has come, and nothing was answered since
+	handled  atomic.Bool // all its headers have come
 	ended    atomic.Bool // nothing comes any more
 	closing  sync.Once
 }
@@ -95,7 +95,6 @@ func handles(in *http.Request) {
 // idles notes that a request has been answered.
 func idles(c net.Conn, state http.ConnState) {
 	if state == http.StateIdle {
-		c.(*connection).begun.Store(false)
 		c.(*connection).handled.Store(false)
 	}
 }
@@ -119,6 +118,7 @@ var ownAnswer = regexp.MustCompile(`^HTTP/1\.1 (?:417 |[45][0-9]{2} [^\r]*\r\n` 
 	`Content-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n)`)
 
 func (c *connection) Write(data []byte) (int, error) {
+	c.begun.Store(false)
 	if !ownAnswer.Match(data) {
 		return c.send(data)
 	}

@@ -99,6 +99,17 @@ def test_an_answer_keeps_the_connection(shared):
         assert connection.rest() == b""
 
 
+def test_one_answer_for_each_request(shared):
+    """Whatever the request: nothing follows the last answer."""
+    for line, status in [("HEAD /healthz HTTP/1.1", 405), ("OPTIONS * HTTP/1.1", 200), ("GET /healthz HTTP/1.0", 200),
+                         ("TRACE /healthz HTTP/1.1", 405), ("GET http://test/healthz HTTP/1.1", 200),
+                         ("GET /healthz?x=%zz HTTP/1.1", 200), ("GET /health%7A HTTP/1.1", 200)]:
+        with shared.connect() as connection:
+            connection.send(line.encode() + b"\r\nHost: test\r\nConnection: close\r\n\r\n")
+            answers = connection.rest()
+            assert answers.count(b"HTTP/1.") == 1 and answers.split()[1] == b"%d" % status, answers
+
+
 def test_chunked_bodies_and_clients_that_wait_for_100(shared):
     text = json.dumps(QUESTION).encode()
     chunked = request("POST", "/recommend", Content_Type="application/json", Transfer_Encoding="chunked")
