@@ -74,6 +74,7 @@ type connection struct {
 	listener *listener
 	begun    atomic.Bool // something of a request has come, and nothing was answered since
 	handled  atomic.Bool // all its headers have come
+	late     atomic.Bool // they were not in time, which was answered
 	ended    atomic.Bool // nothing comes any more
 	closing  sync.Once
 }
@@ -104,7 +105,7 @@ func (c *connection) Read(into []byte) (int, error) {
 	if n > 0 {
 		c.begun.Store(true)
 	}
-	if errors.Is(err, os.ErrDeadlineExceeded) && !c.handled.Load() && c.begun.Swap(false) {
+	if errors.Is(err, os.ErrDeadlineExceeded) && c.begun.Load() && !c.handled.Load() && !c.late.Swap(true) {
 		_, _ = c.send(c.listener.whole(headersTooSlow)) // net/http closes it
 	}
 	if err == io.EOF {
