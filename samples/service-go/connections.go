@@ -123,6 +123,9 @@ func (c *connection) Write(data []byte) (int, error) {
 	if !ownAnswer.Match(data) {
 		return c.send(data)
 	}
+	if c.late.Load() { // net/http has read a part of a line, and takes offence at it
+		return len(data), nil
+	}
 	answer := headersTooLarge
 	if !bytes.HasPrefix(data, []byte("HTTP/1.1 431 ")) {
 		status, _, _ := bytes.Cut(data[len("HTTP/1.1 "):], []byte("\r\n"))

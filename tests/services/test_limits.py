@@ -25,7 +25,7 @@ def begin(service, count, **headers):
     connections = [service.connect() for _ in range(count)]
     for connection in connections:
         connection.send(request("POST", "/recommend", LONG, **headers))
-    service.until("they run", lambda metrics: metrics["requests_running"] == count)
+    service.until("they run", lambda metrics: metrics["requests_running"] == count and metrics["runner_queued"] > 0)
     return connections
 
 
