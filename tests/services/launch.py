@@ -103,11 +103,11 @@ class Service:
     def until(self, what, holds):
         """Asks for the metrics until they are as expected."""
         attempt = threading.Event()
-        for _ in range(PATIENCE * 50):
+        for _ in range(PATIENCE * 20):
             metrics = self.metrics()
             if holds(metrics):
                 return metrics
-            attempt.wait(0.02)
+            attempt.wait(0.05)
         raise AssertionError(f"not within {PATIENCE} s: {what}: {metrics}")
 
     def resident(self):

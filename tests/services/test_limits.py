@@ -7,8 +7,9 @@ import pytest
 from http_client import request
 from test_mistakes import refused
 
-# Half a second of work or more, as one request.
-LONG = {"histories": [[1000 + i % 500 for i in range(h, h + 150)] for h in range(16)]}
+# A second of work or more, as one request.
+HISTORIES = 128
+LONG = {"histories": [[1000 + i % 500 for i in range(h, h + 150)] for h in range(HISTORIES)]}
 SHORT = {"histories": [[1000]]}
 
 
@@ -16,7 +17,8 @@ SHORT = {"histories": [[1000]]}
 def busy(start, slow):
     """Starts a service of a slow model."""
     def start_one(**options):
-        return start(model=slow, **({"lanes": 1, "prompt": 450} | options))
+        return start(model=slow, **({"lanes": 1, "prompt": 450, "histories": HISTORIES, "queue": 10000,
+                                     "timeout": "10m"} | options))
     return start_one
 
 
@@ -31,20 +33,20 @@ def begin(service, count, **headers):
 
 def test_a_client_that_hangs_up_cancels_its_request(busy):
     service = busy()
-    for connection in begin(service, 20, X_Request_Id="gone"):
+    for connection in begin(service, 6, X_Request_Id="gone"):
         connection.close()
     after = service.until("they are cancelled", lambda metrics: metrics["requests_running"] == 0
                           and metrics["runner_queued"] == metrics["runner_running"] == 0)
     assert after["runner_cancelled_total"] > 0
-    assert after["runner_finished_total"] < 20 * 16
-    assert after['requests_total{route="/recommend",code="499"}'] == 20
+    assert after["runner_finished_total"] < 6 * HISTORIES
+    assert after['requests_total{route="/recommend",code="499"}'] == 6
     assert service.wait_for("request", request_id="gone")["status"] == 499
     assert service.ask("POST", "/recommend", SHORT).status == 200
 
 
 def test_so_does_one_that_closes_its_half(busy):
     service = busy()
-    for connection in begin(service, 20):
+    for connection in begin(service, 6):
         connection.socket.shutdown(1)
     after = service.until("they are cancelled", lambda metrics: metrics["requests_running"] == 0)
     assert after["runner_cancelled_total"] > 0
@@ -84,7 +86,7 @@ def test_the_time_of_a_request(busy):
 
 
 def test_the_time_that_a_client_has(busy):
-    service = busy(timeout="10m")
+    service = busy()
     with service.connect() as connection:
         refused(connection.ask("POST", "/recommend", LONG, X_Request_Timeout_Ms="1"), 504, "deadline_exceeded")
         assert connection.ask("POST", "/recommend", SHORT, X_Request_Timeout_Ms="86400000").status == 200
@@ -93,7 +95,7 @@ def test_the_time_that_a_client_has(busy):
 def test_the_time_of_a_request_that_waits(busy):
     """It is the runner's deadline: what would be late does not begin."""
     service = busy()
-    connections = begin(service, 20)
+    connections = begin(service, 6)
     refused(service.ask("POST", "/recommend", SHORT, X_Request_Timeout_Ms="50"), 504, "deadline_exceeded")
     for connection in connections:
         connection.close()
