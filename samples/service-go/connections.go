@@ -150,8 +150,8 @@ func (c *connection) Close() error {
 			c.end()
 			return
 		}
+		_ = c.CloseWrite()
 		go func() {
-			_ = c.CloseWrite()
 			_ = c.Conn.SetReadDeadline(time.Now().Add(lingering))
 			_, _ = io.Copy(io.Discard, c.Conn)
 			c.end()
