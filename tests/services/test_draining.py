@@ -18,7 +18,7 @@ def opening(start, tmp_path):
     """A service that is being opened until `go` is called: the file of its filters is a pipe."""
     filters = tmp_path / "filters.json"
     os.mkfifo(filters)
-    yield start(ready=False, filters=filters), lambda: filters.write_text("{}")
+    return start(ready=False, filters=filters), lambda: filters.write_text("{}")
 
 
 def test_it_listens_before_it_is_ready(opening):
