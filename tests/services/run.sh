@@ -15,7 +15,7 @@ while [ $# != 0 ] && [ "$1" != -- ]; do
   shift
 done
 [ $# = 0 ] || shift
-[ ${#services[@]} != 0 ] || services=(go)
+[ ${#services[@]} != 0 ] || services=(go java)
 
 out=$root/build/services
 venv=${SIDBEAM_SERVICES_VENV:-$out/venv}
@@ -42,6 +42,23 @@ if [ -n "\$SIDBEAM_PLAIN" ]; then exec $out/go/plain "\$@"; fi
 exec $out/go/race "\$@"
 END
   )
+}
+
+build_java() { # Netty watches its buffers, which the log tells of
+  bash bindings/java/build.sh "$build"
+  bash samples/service-java/build.sh
+  # For tests of memory: a small heap, which has its size from the start, so that what stays in it ends the service; and
+  # the first compiler alone, for the second one takes memory for minutes.
+  program java <<END
+set -- -cp $root/build/java/service.jar service.Server "\$@"
+if [ -n "\$SIDBEAM_PLAIN" ]; then
+  set -- -Xms32m -Xmx32m -XX:+AlwaysPreTouch -XX:+ExitOnOutOfMemoryError -XX:TieredStopAtLevel=1 "\$@"
+  export MALLOC_ARENA_MAX=2
+else
+  set -- -ea -Dio.netty.leakDetection.level=paranoid "\$@"
+fi
+exec env --default-signal=HUP java "\$@" # what is started with SIGHUP ignored, as under nohup, would never reload
+END
 }
 
 environment() {

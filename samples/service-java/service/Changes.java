@@ -1,130 +1,131 @@
 // SPDX-License-Identifier: Apache-2.0
 package service;
 
+import com.google.gson.JsonArray;
+import com.google.gson.JsonObject;
+import io.sidbeam.CompactConfig;
 import io.sidbeam.IdType;
 import io.sidbeam.SidbeamException;
 import io.sidbeam.Status;
 import io.sidbeam.VersionInfo;
-import java.math.BigInteger;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
-import java.util.stream.Collectors;
-import service.Service.Refusal;
 
-/** The requests that change a live catalogue, from their JSON to their answers'. */
+/** The requests that change a live catalogue, from their JSON to their answers. */
 final class Changes {
   private final Options options;
   private final Versions versions;
+  private final BooleanSupplier ending;
   private final Additions.Shape shape; // null: the index is a file
 
-  Changes(Options options, Versions versions, Serving first) {
+  /** The end of the service is also that of compactions, which take longer than anybody waits at the end. */
+  Changes(Options options, Versions versions, Serving first, BooleanSupplier ending) {
     this.options = options;
     this.versions = versions;
+    this.ending = ending;
     shape = versions.live == null ? null : Additions.Shape.of(first);
   }
 
-  private void checkLive() throws Refusal {
+  void checkLive() {
     if (versions.live == null) {
-      throw new Refusal(409, options.index() + " is an index file, expected the folder of a live catalogue");
+      throw Refusal.conflict(options.index + " is an index file, expected the folder of a live catalogue");
     }
   }
 
-  /** To be called before a body is read. */
-  void checkWrites() throws Refusal {
+  void checkWrites() {
     checkLive();
-    if (options.follow()) {
-      throw new Refusal(409, options.index() + " is followed: expected changes by the process that writes it");
+    if (options.follow) {
+      throw Refusal.conflict(options.index + " is followed: expected changes by the process that writes it");
     }
   }
 
-  /** What the catalogue does not take is the client's mistake. */
-  private static Refusal refused(SidbeamException e) {
-    return new Refusal(e.status() == Status.INVALID_ARGUMENT ? 400 : e.status() == Status.BAD_STATE ? 409
-        : e.status() == Status.CANCELLED ? 503 : 500, e.getMessage());
+  /** What the catalogue does not take is the client's mistake, at a place. */
+  private static RuntimeException refused(SidbeamException e, String path) {
+    return e.status() == Status.INVALID_ARGUMENT ? Refusal.mistake(path, e.getMessage())
+        : e.status() == Status.BAD_STATE ? Refusal.conflict(e.getMessage()) : e;
   }
 
-  String add(String body) throws Refusal {
-    Additions additions = Additions.read(shape, body);
+  Answer add(Exchange x) {
+    Additions additions = Additions.read(shape, x.body());
     try {
       versions.live.add(additions.pairs());
-      return "{\"added\": " + additions.size() + "}\n";
     } catch (SidbeamException e) {
-      throw refused(e);
+      throw refused(e, "items");
     }
+    return Answer.json(Json.of("added", additions.size()));
   }
 
-  String remove(String item) throws Refusal {
+  Answer remove(Exchange x) {
+    x.none();
     IdType type = shape.info().idType();
-    Object id = Ids.read(type == IdType.STRING ? item : integer(item, type), type);
+    String text = Exchange.text(x.target.after(Route.ITEM_PREFIX.length()), "id");
+    Object id = Ids.read(text, type);
     if (id == null) {
-      throw new Refusal(400, "the item is " + Json.quote(Json.cut(item))
-          + ", expected " + Ids.expected(type));
+      throw Refusal.wrong("id", "is " + Json.quote(Json.cut(text)) + ", expected " + Ids.expected(type));
     }
     String shown = Ids.json(id, type);
     try {
       if (versions.live.remove(Ids.list(List.of(id), type)) > 0) {
-        throw new Refusal(404, "there is no item " + shown);
+        throw new Refusal(404, "not_found", "there is no item " + shown);
       }
-      return "{\"removed\": " + shown + "}\n";
     } catch (SidbeamException e) {
-      throw refused(e);
+      throw refused(e, "id");
     }
+    return Answer.json("{\"removed\":" + shown + "}");
   }
 
-  /** As JSON has it; anything else where it is none. */
-  private static Object integer(String text, IdType type) {
-    if (!text.matches((type == IdType.U64 ? "" : "-?") + "(0|[1-9]\\d{0,39})")) {
-      return text;
+  Answer publish(Exchange x) {
+    x.none();
+    return serves(versions.live::publish, Refusal.BODY);
+  }
+
+  Answer rollBack(Exchange x) {
+    JsonObject given = Fields.body(x.body(), List.of("version"));
+    long to = Fields.integer(given.get("version"), "version", "the number of a version");
+    return serves(() -> versions.live.rollback(to), "version");
+  }
+
+  Answer compact(Exchange x) {
+    x.none();
+    checkWanted(x);
+    return serves(() -> versions.live.compact(new CompactConfig().progress((phase, done, total) -> checkWanted(x))),
+        Refusal.BODY);
+  }
+
+  private void checkWanted(Exchange x) {
+    if (ending.getAsBoolean()) {
+      throw Refusal.DRAINING;
     }
-    BigInteger number = new BigInteger(text);
-    return number.bitLength() < Long.SIZE ? (Object) number.longValue() : number;
-  }
-
-  String publish() throws Refusal {
-    return serves(versions.live::publish);
-  }
-
-  String rollBack(String body) throws Refusal {
-    long to = Fields.integer(Fields.get(Fields.body(body, List.of("version")), "version"), "version",
-        "the number of a version");
-    return serves(() -> versions.live.rollback(to));
-  }
-
-  String compact() throws Refusal {
-    return serves(versions.live::compact);
+    if (x.gone.isDone()) {
+      throw Refusal.HUNG_UP;
+    }
   }
 
   /** Gives later requests the version that a change makes. */
-  private String serves(LongSupplier change) throws Refusal {
+  private Answer serves(LongSupplier change, String path) {
     long version;
     try {
       version = change.getAsLong();
     } catch (SidbeamException e) {
-      throw refused(e);
+      throw refused(e, path);
     }
     try {
       versions.advance();
     } catch (RuntimeException e) {
-      throw new Refusal(500, "version " + version + " is published, but cannot be served: " + e.getMessage());
+      throw new Refusal(500, "internal", "version " + version + " is published, but cannot be served: "
+          + e.getMessage());
     }
-    return "{\"version\": " + version + "}\n";
+    return Answer.json(Json.of("version", version));
   }
 
   /** The version that is served, and those that can be gone back to. */
-  String list() throws Refusal {
-    checkLive();
-    Serving serving = versions.enter();
-    try {
-      return "{\"version\": " + serving.versionJson() + ", \"versions\": ["
-          + versions.live.versions().stream().map(Changes::shown).collect(Collectors.joining(", ")) + "]}\n";
-    } finally {
-      serving.leave();
+  Answer list() {
+    JsonArray kept = new JsonArray();
+    for (VersionInfo v : versions.live.versions()) {
+      kept.add(Json.of("version", v.version(), "generation", v.generation(), "published", v.published().toString(),
+          "items", v.items(), "changed", v.changed(), "bytes", v.bytes(), "back_to", v.backTo(), "in_use", v.inUse()));
     }
-  }
-
-  private static String shown(VersionInfo v) {
-    return "{\"version\": " + v.version() + ", \"generation\": " + v.generation() + ", \"published\": \""
-        + v.published() + "\", \"items\": " + v.items() + ", \"changed\": " + v.changed() + ", \"bytes\": " + v.bytes()
-        + ", \"back_to\": " + v.backTo() + ", \"in_use\": " + v.inUse() + "}";
+    return Answer.json(Json.of("version", versions.version(), "versions", kept));
   }
 }

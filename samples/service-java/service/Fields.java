@@ -1,86 +1,101 @@
 // SPDX-License-Identifier: Apache-2.0
 package service;
 
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonPrimitive;
+import io.sidbeam.IndexInfo;
 import java.util.List;
-import java.util.Map;
-import java.util.TreeSet;
-import service.Service.Refusal;
+import java.util.regex.Pattern;
 
-/** Reads the values of a body, and names a mistake by its path. */
+/** Reads the values of a body, of which null is one that is not there, and names a mistake by its place. */
 final class Fields {
-  /** In place of a member that is not there. */
-  static final Object MISSING = new Object();
+  /** Without a fraction and an exponent, which 1.0 and 1e3 have. */
+  static final Pattern INTEGER = Pattern.compile("-?(0|[1-9][0-9]*)");
 
   private Fields() {}
 
   /** The body itself, an object whose members are some of these. */
-  static Map<?, ?> body(String text, List<String> known) throws Refusal {
-    String why = "";
-    try {
-      if (Json.parse(text) instanceof Map<?, ?> body) {
-        return known(body, "", known);
-      }
-    } catch (IllegalArgumentException e) {
-      why = ": " + e.getMessage();
+  static JsonObject body(String text, List<String> known) {
+    if (Json.read(text) instanceof JsonObject body) {
+      return known(body, "", known);
     }
-    throw new Refusal(400, "the body is no JSON object with " + known + why);
+    throw Refusal.wrong(Refusal.BODY, "is no JSON object with " + known);
   }
 
-  static Map<?, ?> object(Object value, String path, List<String> known) throws Refusal {
-    if (value instanceof Map<?, ?> object) {
+  static JsonObject object(JsonElement value, String path, List<String> known) {
+    if (value instanceof JsonObject object) {
       return known(object, path + ".", known);
     }
     throw mistake(value, path, "an object");
   }
 
   /** A member that is misspelt would be none. */
-  private static Map<?, ?> known(Map<?, ?> object, String prefix, List<String> known) throws Refusal {
-    for (Object name : new TreeSet<Object>(object.keySet())) {
+  private static JsonObject known(JsonObject object, String prefix, List<String> known) {
+    for (String name : object.keySet()) {
       if (!known.contains(name)) {
-        throw new Refusal(400, "there is no member " + prefix + Json.cut((String) name)
-            + ", expected some of " + known);
+        throw Refusal.wrong(prefix + Json.cut(name), "is not known, expected some of " + known);
       }
     }
     return object;
   }
 
-  /** A member, which may be null, or MISSING. */
-  static Object get(Map<?, ?> object, String name) {
-    return object.containsKey(name) ? object.get(name) : MISSING;
-  }
-
-  static boolean isNull(Object value) {
-    return value == null || value == MISSING;
-  }
-
-  static List<?> array(Object value, String path, String of) throws Refusal {
-    if (value instanceof List<?> list) {
-      return list;
+  static JsonArray array(JsonElement value, String path, String of) {
+    if (value instanceof JsonArray array) {
+      return array;
     }
     throw mistake(value, path, "an array of " + of);
   }
 
-  static long integer(Object value, String path, String expected) throws Refusal {
-    if (value instanceof Long number) {
-      return number;
+  static long integer(JsonElement value, String path, String expected) {
+    try {
+      if (value instanceof JsonPrimitive number && number.isNumber()
+          && INTEGER.matcher(number.getAsString()).matches()) {
+        return Long.parseLong(number.getAsString());
+      }
+    } catch (NumberFormatException e) {
+      // It has more than 64 bits.
     }
     throw mistake(value, path, expected);
   }
 
-  static String text(Object value, String path) throws Refusal {
-    if (value instanceof String text) {
-      return text;
+  /** An integer within bounds. */
+  static int within(JsonElement value, String path, int least, int most) {
+    String expected = least + " .. " + most;
+    long number = integer(value, path, expected);
+    if (number < least || number > most) {
+      throw mistake(value, path, expected);
+    }
+    return (int) number;
+  }
+
+  static String text(JsonElement value, String path) {
+    if (value instanceof JsonPrimitive text && text.isString()) {
+      return text.getAsString();
     }
     throw mistake(value, path, "a string");
   }
 
-  /** What a value is, and what was expected. */
-  static Refusal mistake(Object value, String path, String expected) {
-    if (value == MISSING) {
-      return new Refusal(400, path + " is missing, expected " + expected);
+  /** The codes of a SID. */
+  static int[] sid(JsonElement value, String path, IndexInfo info) {
+    JsonArray codes = array(value, path, "codes");
+    int least = info.variableLength() ? 1 : info.levels();
+    if (codes.size() < least || codes.size() > info.levels()) {
+      throw Refusal.wrong(path, "has " + codes.size() + " codes, expected "
+          + (info.variableLength() ? "1 .. " : "") + info.levels());
     }
-    String shown = value instanceof String text ? Json.quote(text) : String.valueOf(value);
-    return new Refusal(400, path + " is " + Json.cut(shown) + ", expected "
+    int[] limits = info.codes();
+    int[] sid = new int[codes.size()];
+    for (int l = 0; l < sid.length; l++) {
+      sid[l] = within(codes.get(l), path + "[" + l + "]", 0, limits[l] - 1);
+    }
+    return sid;
+  }
+
+  /** What a value is, and what was expected. */
+  static Refusal mistake(JsonElement value, String path, String expected) {
+    return Refusal.wrong(path, (value == null ? "is missing" : "is " + Json.cut(value.toString())) + ", expected "
         + expected);
   }
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package service;
 
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonPrimitive;
 import io.sidbeam.Filter;
 import io.sidbeam.Index;
 import io.sidbeam.SidbeamException;
@@ -14,7 +17,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.regex.Pattern;
-import service.Service.Refusal;
 
 /**
  * The filters of one version of the index, since a filter belongs to its index: the named ones of the settings, and
@@ -55,8 +57,8 @@ final class Filters implements AutoCloseable {
   Filters(Index index, Path path, int most) {
     this(index, most);
     try {
-      for (Map.Entry<?, ?> filter : read(path).entrySet()) {
-        add((String) filter.getKey(), filter.getValue(), path);
+      for (Map.Entry<String, JsonElement> filter : read(path).entrySet()) {
+        add(filter.getKey(), filter.getValue(), path);
       }
     } catch (RuntimeException e) {
       close();
@@ -88,31 +90,31 @@ final class Filters implements AutoCloseable {
     }
   }
 
-  private static Map<?, ?> read(Path path) {
+  private static JsonObject read(Path path) {
     if (path == null) {
-      return Map.of();
+      return new JsonObject();
     }
     try {
-      if (Json.parse(Files.readString(path)) instanceof Map<?, ?> map) {
-        return map;
+      if (Json.read(Files.readString(path)) instanceof JsonObject filters) {
+        return filters;
       }
-      throw new IllegalArgumentException("it is no object");
-    } catch (IOException | IllegalArgumentException e) {
+      throw new IOException("it is no object");
+    } catch (IOException | Refusal e) {
       throw new IllegalArgumentException("the filters of " + path + ", expected {\"name\": \"text\"}: "
-          + (e instanceof IOException ? e : e.getMessage()), e);
+          + e.getMessage(), e);
     }
   }
 
-  private void add(String name, Object text, Path path) {
+  private void add(String name, JsonElement text, Path path) {
     String what = "filter " + Json.quote(name) + " of " + path + ": ";
     if (!NAME.matcher(name).matches()) {
       throw new IllegalArgumentException(what + "expected a name of 1 .. 64 letters, digits, \"_\", \".\" and \"-\"");
     }
-    if (!(text instanceof String written)) {
+    if (!(text instanceof JsonPrimitive written) || !written.isString()) {
       throw new IllegalArgumentException(what + "expected a text");
     }
     try {
-      Use use = new Use(Filter.parse(index, written));
+      Use use = new Use(Filter.parse(index, written.getAsString()));
       named.put(name, use);
       use.filter.prepare();
     } catch (SidbeamException e) {
@@ -137,11 +139,10 @@ final class Filters implements AutoCloseable {
   }
 
   /** The filter that a request asks for; null is what it does not ask for. */
-  Use use(String name, String text) throws Refusal {
+  Use use(String name, String text) {
     Use given = name == null ? null : named.get(name);
     if (name != null && given == null) {
-      throw new Refusal(400, "filter is " + Json.quote(name.length() > 64 ? name.substring(0, 64) : name)
-          + ", expected one of " + names());
+      throw Refusal.wrong("filter", "is " + Json.cut(Json.quote(name)) + ", expected one of " + names());
     }
     if (text == null) {
       return given == null ? entered(new Use(null)) : entered(given);
@@ -163,7 +164,7 @@ final class Filters implements AutoCloseable {
     }
   }
 
-  private Filter parse(Use given, String text) throws Refusal {
+  private Filter parse(Use given, String text) {
     try {
       Filter filter = Filter.parse(index, text);
       if (given == null) {
@@ -174,7 +175,7 @@ final class Filters implements AutoCloseable {
       }
     } catch (SidbeamException e) {
       if (e.status() == Status.INVALID_ARGUMENT) {
-        throw new Refusal(400, "where: " + placed(e));
+        throw Refusal.wrong("where", "cannot be read: " + placed(e));
       }
       throw e;
     }

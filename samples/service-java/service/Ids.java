@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package service;
 
+import com.google.gson.JsonElement;
+import com.google.gson.JsonPrimitive;
+import com.google.gson.stream.JsonWriter;
 import io.sidbeam.IdType;
 import io.sidbeam.Index;
 import io.sidbeam.ItemList;
-import java.math.BigInteger;
+import java.io.IOException;
 import java.util.List;
 import java.util.stream.LongStream;
 
@@ -12,17 +15,30 @@ import java.util.stream.LongStream;
 final class Ids {
   private Ids() {}
 
-  /** An id of a request's JSON; null where it is none of this type. */
-  static Object read(Object json, IdType type) {
-    if (json instanceof BigInteger big && type == IdType.U64 && big.signum() > 0) {
-      return big.bitLength() <= Long.SIZE ? big.longValue() : null;
+  /** An id of a request's JSON; refuses another type than the index has. */
+  static Object read(JsonElement value, String path, IdType type) {
+    if (value instanceof JsonPrimitive id && id.isString() == (type == IdType.STRING) && !id.isBoolean()) {
+      Object read = read(id.getAsString(), type);
+      if (read != null) {
+        return read;
+      }
     }
-    boolean fits = type == IdType.STRING ? json instanceof String
-        : json instanceof Long number && (type == IdType.I64 || number >= 0);
-    return fits ? json : null;
+    throw Fields.mistake(value, path, expected(type));
   }
 
-  /** What {@link #read} takes. */
+  /** As in JSON, without quotation marks; null: it is none of this type. */
+  static Object read(String text, IdType type) {
+    if (type == IdType.STRING) {
+      return text;
+    }
+    try {
+      return !Fields.INTEGER.matcher(text).matches() ? null
+          : type == IdType.U64 ? Long.parseUnsignedLong(text) : Long.parseLong(text);
+    } catch (NumberFormatException e) {
+      return null; // it has more than 64 bits, or a sign
+    }
+  }
+
   static String expected(IdType type) {
     return (type == IdType.STRING ? "a string" : "an integer") + ", as the ids of this index are";
   }
@@ -34,6 +50,14 @@ final class Ids {
   static String json(Object id, IdType type) {
     return id instanceof String name ? Json.quote(name)
         : type == IdType.U64 ? Long.toUnsignedString((Long) id) : id.toString();
+  }
+
+  static void write(JsonWriter out, Object id, IdType type) throws IOException {
+    if (id instanceof String name) {
+      out.value(name);
+    } else {
+      out.jsonValue(json(id, type));
+    }
   }
 
   static ItemList list(List<?> ids, IdType type) {

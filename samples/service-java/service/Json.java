@@ -1,193 +1,127 @@
 // SPDX-License-Identifier: Apache-2.0
 package service;
 
-import java.math.BigInteger;
-import java.util.ArrayList;
-import java.util.LinkedHashMap;
-import java.util.List;
-import java.util.Map;
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonNull;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonPrimitive;
+import com.google.gson.ToNumberPolicy;
+import com.google.gson.stream.JsonReader;
+import com.google.gson.stream.JsonToken;
+import com.google.gson.stream.MalformedJsonException;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.StringReader;
+import java.util.regex.Pattern;
 
-/**
- * Reads JSON into Map, List, String, Long, BigInteger, Double, Boolean and null. It is small; a real service has a
- * library.
- */
+/** JSON by Gson, which alone would take more than JSON, and of members that are given twice the last. */
 final class Json {
   /** Nothing that a client sends may overflow the stack. */
   private static final int MAX_DEPTH = 32;
-  private static final int MAX_DIGITS = 40;
   private static final int MAX_SHOWN = 40;
 
-  private final String text;
-  private int at;
-  private int depth;
+  /**
+   * JSON's alphabet, in strings and outside. Gson takes more: TRUE for true, a byte order mark, control characters in
+   * strings, and escapes of ' and of a line's end.
+   */
+  private static final Pattern STRICT =
+      Pattern.compile("(?:[\\t\\n\\r #-@\\[-~]|(?<=[0-9])E|\"(?:[^\"\\\\\\x00-\\x1f]|\\\\[^'\\n])*+\")*+");
 
-  private Json(String text) {
-    this.text = text;
-  }
+  private Json() {}
 
-  /** Throws IllegalArgumentException with the place where it went wrong. */
-  static Object parse(String text) {
-    Json json = new Json(text);
-    Object value = json.value();
-    json.skipBlanks();
-    if (json.at < text.length()) {
-      throw json.wrong("the end");
-    }
-    return value;
-  }
-
-  private IllegalArgumentException wrong(String expected) {
-    String came = at < text.length() ? "'" + text.charAt(at) + "'" : "the end";
-    return new IllegalArgumentException("JSON, character " + at + ": expected " + expected + ", came " + came);
-  }
-
-  private void skipBlanks() {
-    while (at < text.length() && " \t\r\n".indexOf(text.charAt(at)) >= 0) {
-      at++;
-    }
-  }
-
-  private boolean take(char c) {
-    skipBlanks();
-    if (at < text.length() && text.charAt(at) == c) {
-      at++;
-      return true;
-    }
-    return false;
-  }
-
-  private void need(char c) {
-    if (!take(c)) {
-      throw wrong("'" + c + "'");
-    }
-  }
-
-  private Object value() {
-    if (++depth > MAX_DEPTH) {
-      throw wrong("at most " + MAX_DEPTH + " levels");
-    }
+  /** A text, whole; numbers are as they are written. Refuses the first mistake. */
+  static JsonElement read(String text) {
+    JsonReader reader = new JsonReader(new StringReader(text));
     try {
-      return take('{') ? object() : take('[') ? array() : take('"') ? string() : word();
-    } finally {
-      depth--;
+      if (!STRICT.matcher(text).matches()) {
+        throw new MalformedJsonException("a string or a word of another kind");
+      }
+      JsonElement value = value(reader, "", 0);
+      if (reader.peek() != JsonToken.END_DOCUMENT) {
+        throw new MalformedJsonException("more");
+      }
+      return value;
+    } catch (IOException e) {
+      throw Refusal.wrong(Refusal.BODY, "is no JSON: it " + (e instanceof EOFException ? "ends" : "goes wrong") + " at "
+          + cut(reader.getPath()));
     }
   }
 
-  private Map<String, Object> object() {
-    Map<String, Object> object = new LinkedHashMap<>();
-    if (take('}')) {
-      return object;
+  private static JsonElement value(JsonReader reader, String path, int depth) throws IOException {
+    if (depth > MAX_DEPTH) {
+      throw Refusal.wrong(Refusal.BODY, "has more than " + MAX_DEPTH + " levels");
     }
-    do {
-      need('"');
-      String key = string();
-      if (object.containsKey(key)) {
-        throw wrong("no second member " + quote(cut(key)));
+    return switch (reader.peek()) {
+      case BEGIN_OBJECT -> object(reader, path, depth);
+      case BEGIN_ARRAY -> array(reader, path, depth);
+      case STRING -> new JsonPrimitive(whole(reader.nextString()));
+      case NUMBER -> new JsonPrimitive(ToNumberPolicy.LAZILY_PARSED_NUMBER.readNumber(reader));
+      case BOOLEAN -> new JsonPrimitive(reader.nextBoolean());
+      default -> {
+        reader.nextNull();
+        yield JsonNull.INSTANCE;
       }
-      need(':');
-      object.put(key, value());
-    } while (take(','));
-    need('}');
+    };
+  }
+
+  private static JsonObject object(JsonReader reader, String path, int depth) throws IOException {
+    JsonObject object = new JsonObject();
+    reader.beginObject();
+    while (reader.hasNext()) {
+      String name = whole(reader.nextName());
+      String place = path.isEmpty() ? cut(name) : path + "." + cut(name);
+      if (object.has(name)) {
+        throw Refusal.wrong(place, "is given twice");
+      }
+      object.add(name, value(reader, place, depth + 1));
+    }
+    reader.endObject();
     return object;
   }
 
-  private List<Object> array() {
-    List<Object> array = new ArrayList<>();
-    if (take(']')) {
-      return array;
+  private static JsonArray array(JsonReader reader, String path, int depth) throws IOException {
+    JsonArray array = new JsonArray();
+    reader.beginArray();
+    while (reader.hasNext()) {
+      array.add(value(reader, path + "[" + array.size() + "]", depth + 1));
     }
-    do {
-      array.add(value());
-    } while (take(','));
-    need(']');
+    reader.endArray();
     return array;
   }
 
-  private String string() {
-    StringBuilder out = new StringBuilder();
-    while (at < text.length() && text.charAt(at) != '"') {
-      char c = text.charAt(at++);
-      if (c < ' ') {
-        at--;
-        throw wrong("no control character in a string");
+  /** UTF-8 has no halves of surrogate pairs. */
+  private static String whole(String text) {
+    for (int i = 0; i < text.length(); i++) {
+      if (Character.isSurrogate(text.charAt(i)) && !Character.isSupplementaryCodePoint(text.codePointAt(i++))) {
+        throw Refusal.wrong(Refusal.BODY, "has half of a surrogate pair");
       }
-      out.append(c == '\\' ? escaped() : c);
     }
-    if (at == text.length()) {
-      throw wrong("'\"'");
-    }
-    if (out.codePoints().anyMatch(c -> Character.getType(c) == Character.SURROGATE)) {
-      throw wrong("no half of a surrogate pair in a string"); // which UTF-8 does not have
-    }
-    at++;
-    return out.toString();
+    return text;
   }
 
-  private char escaped() {
-    int kind = at < text.length() ? "\"\\/bfnrtu".indexOf(text.charAt(at)) : -1;
-    if (kind < 0) {
-      throw wrong("an escape");
+  /** An object of names and their values, in turn. */
+  static JsonObject of(Object... members) {
+    JsonObject object = new JsonObject();
+    for (int i = 0; i < members.length; i += 2) {
+      object.add((String) members[i], element(members[i + 1]));
     }
-    at++;
-    if (kind < 8) {
-      return "\"\\/\b\f\n\r\t".charAt(kind);
-    }
-    try {
-      char c = (char) Integer.parseInt(text, at, at + 4, 16);
-      at += 4;
-      return c;
-    } catch (IndexOutOfBoundsException | NumberFormatException e) {
-      throw wrong("four hexadecimal digits");
-    }
+    return object;
   }
 
-  private Object word() {
-    int begin = at;
-    while (at < text.length() && (Character.isLetterOrDigit(text.charAt(at)) || "+-.".indexOf(text.charAt(at)) >= 0)) {
-      at++;
-    }
-    String word = text.substring(begin, at);
-    try {
-      return switch (word) {
-        case "true" -> true;
-        case "false" -> false;
-        case "null" -> null;
-        default -> {
-          if (!word.matches("-?(0|[1-9]\\d*)(\\.\\d+)?([eE][+-]?\\d+)?")) {
-            throw new NumberFormatException();
-          }
-          yield word.matches("-?\\d+") ? integer(word) : (Object) Double.valueOf(word);
-        }
-      };
-    } catch (NumberFormatException e) {
-      at = begin;
-      throw wrong("a value");
-    }
+  private static JsonElement element(Object value) {
+    return value instanceof JsonElement element ? element
+        : value instanceof Number number ? new JsonPrimitive(number)
+        : value instanceof Boolean bool ? new JsonPrimitive(bool) : new JsonPrimitive((String) value);
   }
 
-  /** A BigInteger where a Long is too short, as unsigned ids may be. */
-  private static Object integer(String word) {
-    BigInteger number = new BigInteger(word.length() <= MAX_DIGITS ? word : "no number");
-    return number.bitLength() < Long.SIZE ? (Object) number.longValue() : number;
+  /** A string with its quotation marks. */
+  static String quote(String text) {
+    return new JsonPrimitive(text).toString();
   }
 
   /** As much of a client's text as an error shows. */
   static String cut(String text) {
     return text.length() > MAX_SHOWN ? text.substring(0, MAX_SHOWN) : text;
-  }
-
-  /** A string with its quotes. */
-  static String quote(String text) {
-    StringBuilder out = new StringBuilder("\"");
-    for (char c : text.toCharArray()) {
-      if (c == '"' || c == '\\') {
-        out.append('\\').append(c);
-      } else if (c < ' ') {
-        out.append(String.format("\\u%04x", (int) c));
-      } else {
-        out.append(c);
-      }
-    }
-    return out.append('"').toString();
   }
 }

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 package service;
 
-import io.sidbeam.CatalogInfo;
-import io.sidbeam.Percentiles;
-import io.sidbeam.RunnerStats;
-import java.time.Duration;
-import java.time.Instant;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** The service's counters, in Prometheus' text format. Percentiles are of the latest answered requests. */
+/** What /metrics says of requests and reloads, in Prometheus' text format. */
 final class Metrics {
-  private static final int WINDOW = 4096;
+  /** Of the histogram's buckets, in seconds. */
+  private static final double[] BOUNDS = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10};
 
-  private final long[] nanos = new long[WINDOW];
-  private final Map<Integer, Long> requests = new TreeMap<>(); // by HTTP status
-  private long answered;
-  private double seconds;
+  private static final class Histogram {
+    final long[] counts = new long[BOUNDS.length + 1]; // by the first bound that a time does not exceed, or of longer
+    double sum;
+  }
+
+  private final Map<String, Map<Integer, Long>> requests = new TreeMap<>(); // by route and HTTP status
+  private final Map<String, Histogram> times = new TreeMap<>(); // by route
   private long reloads;
   private long failedReloads;
   private long failedRefreshes;
@@ -26,139 +25,85 @@ final class Metrics {
   private long texts; // requests with a filter's text
   private final Map<String, Long> filters = new TreeMap<>(); // requests by named filter
 
-  synchronized void request(int status, long took) {
-    requests.merge(status, 1L, Long::sum);
-    if (status == 200) {
-      nanos[(int) (answered++ % WINDOW)] = took;
-      seconds += took / 1e9;
-    }
+  synchronized void request(String route, int status, long nanos) {
+    requests.computeIfAbsent(route, name -> new TreeMap<>()).merge(status, 1L, Long::sum);
+    Histogram histogram = times.computeIfAbsent(route, name -> new Histogram());
+    double seconds = nanos / 1e9;
+    int place = Arrays.binarySearch(BOUNDS, seconds);
+    histogram.counts[place < 0 ? -place - 1 : place]++;
+    histogram.sum += seconds;
   }
 
   /**
    * Counts a request whose rules were understood. Filters are counted by their names, which the settings bound; texts
    * are the clients', without bound.
    */
-  synchronized void rules(Map<?, ?> request) {
-    lists += request.get("exclude") != null || request.get("allow") != null ? 1 : 0;
-    texts += request.get("where") != null ? 1 : 0;
-    if (request.get("filter") instanceof String name) {
-      filters.merge(name, 1L, Long::sum);
+  synchronized void ruled(Question asked) {
+    lists += asked.exclude() != null || asked.allow() != null ? 1 : 0;
+    texts += asked.where() != null ? 1 : 0;
+    if (asked.filter() != null) {
+      filters.merge(asked.filter(), 1L, Long::sum);
     }
   }
 
   synchronized void reload(boolean done) {
-    if (done) {
-      reloads++;
-    } else {
-      failedReloads++;
-    }
+    reloads += done ? 1 : 0;
+    failedReloads += done ? 0 : 1;
   }
 
   synchronized void refreshFailed() {
     failedRefreshes++;
   }
 
-  /** `live` says how the live catalogue stands, of which so many versions are in use; null: the index is a file. */
-  synchronized String text(Serving serving, CatalogInfo live, long inUse, RunnerStats runner) {
-    StringBuilder out = new StringBuilder();
-    head(out, "request_seconds", "summary", "Time from a request's arrival to its answer, of the latest " + WINDOW);
-    long[] sorted = Arrays.copyOf(nanos, (int) Math.min(answered, WINDOW));
-    Arrays.sort(sorted);
-    for (double quantile : new double[] {0.5, 0.9, 0.99}) {
-      double value = sorted.length == 0 ? Double.NaN : sorted[(int) Math.ceil(quantile * sorted.length) - 1] / 1e9;
-      line(out, "request_seconds{quantile=\"" + quantile + "\"}", value);
-    }
-    line(out, "request_seconds_sum", seconds);
-    line(out, "request_seconds_count", answered);
-    head(out, "requests_total", "counter", "Requests to /recommend by HTTP status");
-    requests.forEach((status, count) -> line(out, "requests_total{code=\"" + status + "\"}", count));
-    head(out, "index_info", "gauge", "The index that is served; version is its number, or of a file its fingerprint");
+  synchronized void requests(StringBuilder out) {
+    head(out, "requests_total", "counter", "Requests by route of the contract and HTTP status.");
+    requests.forEach((route, counts) -> counts.forEach((status, count) ->
+        line(out, "requests_total{route=\"" + route + "\",code=\"" + status + "\"}", count)));
+    head(out, "request_seconds", "histogram", "Time from the arrival of a request to its answer.");
+    times.forEach((route, histogram) -> {
+      String label = "route=\"" + route + "\"";
+      long count = 0;
+      for (int i = 0; i <= BOUNDS.length; i++) {
+        String bound = i == BOUNDS.length ? "+Inf" : Double.toString(BOUNDS[i]).replaceFirst("\\.0$", "");
+        count += histogram.counts[i];
+        line(out, "request_seconds_bucket{" + label + ",le=\"" + bound + "\"}", count);
+      }
+      line(out, "request_seconds_sum{" + label + "}", histogram.sum);
+      line(out, "request_seconds_count{" + label + "}", count);
+    });
+  }
+
+  /** What is served, the reloads that have been, and requests under rules. */
+  synchronized void index(StringBuilder out, Serving serving) {
+    head(out, "index_info", "gauge", "1, of the version that is served.");
     line(out, "index_info{version=\"" + serving.version + "\"}", 1);
-    head(out, "index_items", "gauge", "Items of the index that is served");
-    line(out, "index_items", serving.info.liveItems());
-    head(out, "reloads_total", "counter", "Reloads of the index");
-    line(out, "reloads_total", reloads);
-    head(out, "reload_failures_total", "counter", "Reloads that failed; the index before them stayed");
-    line(out, "reload_failures_total", failedReloads);
-    number(out, "list_requests_total", "counter", "Requests with excluded or allowed items", lists);
-    number(out, "where_requests_total", "counter", "Requests with a filter's text", texts);
-    head(out, "filter_requests_total", "counter", "Requests with a filter of the settings");
+    number(out, "index_items", "gauge", "Items of the index that is served.", serving.info.liveItems());
+    number(out, "reloads_total", "counter", "Reloads of the index.", reloads);
+    number(out, "reload_failures_total", "counter", "Reloads that failed; the index before them stayed.",
+        failedReloads);
+    number(out, "list_requests_total", "counter", "Requests with excluded or allowed items.", lists);
+    number(out, "where_requests_total", "counter", "Requests with a filter's text.", texts);
+    head(out, "filter_requests_total", "counter", "Requests with a filter of the settings.");
     for (String name : serving.filters.names()) {
       line(out, "filter_requests_total{filter=\"" + name + "\"}", filters.getOrDefault(name, 0L));
     }
-    if (live != null) {
-      live(out, serving, live, inUse);
+    if (serving.published != null) {
+      number(out, "catalog_refresh_errors_total", "counter", "Times that a followed catalogue could not be read.",
+          failedRefreshes);
     }
-    runner(out, runner);
-    return out.toString();
   }
 
-  /** How a live catalogue stands. */
-  private void live(StringBuilder out, Serving serving, CatalogInfo info, long inUse) {
-    number(out, "catalog_version", "gauge", "Version that is served", serving.info.version());
-    number(out, "catalog_age_seconds", "gauge", "Time since it was published",
-        seconds(Duration.between(serving.published, Instant.now())));
-    number(out, "catalog_pinned_versions", "gauge", "Versions in use, kept or not, of which one is served", inUse);
-    number(out, "catalog_log_bytes", "gauge", "Bytes of the logs", info.logBytes());
-    number(out, "catalog_unsynced_bytes", "gauge", "Of these, not yet forced to the disk", info.unsyncedBytes());
-    number(out, "catalog_changes", "gauge", "Changes that wait to be published", info.changes());
-    number(out, "catalog_compact_soon", "gauge", "1: it is time to compact", info.compactSoon() ? 1 : 0);
-    number(out, "catalog_log_failed", "gauge", "1: nothing can be published before a restart",
-        info.logFailed() ? 1 : 0);
-    number(out, "catalog_refresh_errors_total", "counter", "Times that a followed catalogue could not be read",
-        failedRefreshes);
-  }
-
-  /** The runner's queue, its batches, how busy its lanes are. */
-  private static void runner(StringBuilder out, RunnerStats runner) {
-    number(out, "runner_lanes", "gauge", "Batches that may run at the same time", runner.lanes());
-    number(out, "runner_queued", "gauge", "Histories that wait", runner.queued());
-    number(out, "runner_running", "gauge", "Histories that run", runner.running());
-    number(out, "runner_lane_use", "gauge", "Share of the lanes' time that they were busy, since the start",
-        seconds(runner.busy()) / (seconds(runner.up()) * runner.lanes()));
-    number(out, "runner_memory_bytes", "gauge", "Memory of the runner, without the model", runner.memoryBytes());
-    number(out, "runner_finished_total", "counter", "Histories that were answered", runner.finished());
-    number(out, "runner_failed_total", "counter", "Histories that failed", runner.failed());
-    number(out, "runner_cancelled_total", "counter", "Histories that were cancelled", runner.cancelled());
-    number(out, "runner_refused_total", "counter", "Histories for which the queue had no room", runner.refused());
-    number(out, "runner_batches_total", "counter", "Batches", runner.batches());
-    number(out, "runner_batch_requests_total", "counter", "Histories of all batches", runner.batchRequests());
-    number(out, "runner_batch_rows_total", "counter", "Rows of all batches", runner.batchRows());
-    number(out, "runner_rounds_total", "counter", "Passes of the model, where there is a draft", runner.rounds());
-    number(out, "runner_round_levels_total", "counter", "Levels that these passes decided", runner.roundLevels());
-    number(out, "runner_drafted_levels_total", "counter", "Levels that the draft wrote", runner.draftedLevels());
-    number(out, "runner_accepted_levels_total", "counter", "Of these, passes saved", runner.acceptedLevels());
-    number(out, "runner_nodes_total", "counter", "Rows of logits that the passes had", runner.nodes());
-    number(out, "runner_draft_seconds_total", "counter", "Time of the draft", seconds(runner.drafting()));
-    percentiles(out, "runner_queue_seconds", "Time that a history waits", runner.queuedTime(), runner.finished());
-    percentiles(out, "runner_run_seconds", "Time that it runs", runner.runTime(), runner.finished());
-    percentiles(out, "runner_seconds", "Both", runner.totalTime(), runner.finished());
-  }
-
-  private static double seconds(Duration time) {
-    return time.toNanos() / 1e9;
-  }
-
-  private static void number(StringBuilder out, String name, String type, String help, double value) {
+  static void number(StringBuilder out, String name, String type, String help, double value) {
     head(out, name, type, help);
     line(out, name, value);
   }
 
-  private static void percentiles(StringBuilder out, String name, String help, Percentiles times, long count) {
-    head(out, name, "summary", help);
-    line(out, name + "{quantile=\"0.5\"}", seconds(times.p50()));
-    line(out, name + "{quantile=\"0.9\"}", seconds(times.p90()));
-    line(out, name + "{quantile=\"0.99\"}", seconds(times.p99()));
-    line(out, name + "{quantile=\"0.999\"}", seconds(times.p999()));
-    line(out, name + "_count", count);
-  }
-
-  private static void head(StringBuilder out, String name, String type, String help) {
+  static void head(StringBuilder out, String name, String type, String help) {
     out.append("# HELP sidbeam_").append(name).append(' ').append(help).append('\n');
     out.append("# TYPE sidbeam_").append(name).append(' ').append(type).append('\n');
   }
 
-  private static void line(StringBuilder out, String name, double value) {
+  static void line(StringBuilder out, String name, double value) {
     String number = value == Math.rint(value) ? String.format(Locale.ROOT, "%.0f", value)
         : Double.isNaN(value) ? "NaN" : String.format(Locale.ROOT, "%.9g", value);
     out.append("sidbeam_").append(name).append(' ').append(number).append('\n');

@@ -2,112 +2,148 @@
 package service;
 
 import io.sidbeam.Normalization;
+import java.net.InetSocketAddress;
 import java.nio.file.Path;
-import java.time.DateTimeException;
 import java.time.Duration;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.function.Function;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
-/**
- * The command line.
- *
- * @param index a file, or the folder of a live catalogue
- * @param draft folder of a smaller model that writes levels ahead, for the same answers; null: none
- * @param offsets token of code 0 of each level; null: code t is token t
- * @param startTokens before every history; -1 is no token
- * @param beginTokens after every prompt; null: none, or what the model's config says
- * @param endColumn token that ends a SID, where lengths vary; -1: none
- * @param group tokens per position, whose embeddings are summed
- * @param normalization what log-softmax is over
- * @param prompt positions of a history that the model reads, the latest
- * @param lanes histories that run at a time
- * @param queue histories that may wait
- * @param filters file of the filters that requests may name; null: none
- * @param listed ids of a list of excluded or allowed items, at most
- * @param whereBytes of the text of a request's own filter, at most
- * @param whereKept such filters that are kept, the latest; 0: none
- * @param follow whether another process writes the catalogue
- * @param keep versions of it that can be gone back to
- * @param keepAge how old these may be; 0: whatever their age
- * @param tokenFile file of the token that changes and reloads must bear; null: it is in the environment, if any
- */
-record Options(Path model, Path index, Path draft, int port, long[] offsets, int[] startTokens, int[] beginTokens,
-    long endColumn, int group, Normalization normalization, int beams, int prompt, int lanes, int queue, Path filters,
-    int listed, int whereBytes, int whereKept, boolean follow, long keep, Duration keepAge, Path tokenFile) {
-  private static final String USAGE = "usage: service.Service MODEL INDEX [--draft MODEL] [--port 8080] "
-      + "[--offsets o0,o1,..] [--start-tokens t0,..] [--begin-tokens t0,..] [--end-column t] [--group 1] "
-      + "[--normalize full|level|valid] [--beams 50] [--prompt 512] [--lanes PROCESSORS] [--queue 1024] "
-      + "[--filters FILE] [--listed 10000] [--where-bytes 4096] [--where-kept 16] "
-      + "[--follow true|false] [--keep 16] [--keep-age 0s] [--token-file FILE]";
+/** The options of the service, by the names of the contract (x-options). */
+final class Options {
+  private static final Pattern TIME = Pattern.compile("(\\d{1,9})(ms|s|m|h)");
+  private static final Map<String, Long> UNITS = Map.of("ms", 1L, "s", 1000L, "m", 60_000L, "h", 3_600_000L);
 
-  static Options parse(String[] arguments) {
-    if (arguments.length < 2 || arguments.length % 2 != 0) {
-      throw new IllegalArgumentException(USAGE);
-    }
-    Map<String, String> given = new HashMap<>();
-    for (int i = 2; i < arguments.length; i += 2) {
-      given.put(arguments[i], arguments[i + 1]);
-    }
-    Options options = new Options(Path.of(arguments[0]), Path.of(arguments[1]),
-        take(given, "--draft", null, Path::of),
-        take(given, "--port", 8080, Integer::parseInt),
-        take(given, "--offsets", null, Options::list),
-        take(given, "--start-tokens", new int[0], Options::tokens),
-        take(given, "--begin-tokens", null, Options::tokens),
-        take(given, "--end-column", -1L, Long::parseLong),
-        take(given, "--group", 1, Options::atLeastOne),
-        take(given, "--normalize", Normalization.FULL, name -> Normalization.valueOf(name.toUpperCase(Locale.ROOT))),
-        take(given, "--beams", 50, Integer::parseInt),
-        take(given, "--prompt", 512, Integer::parseInt),
-        take(given, "--lanes", Runtime.getRuntime().availableProcessors(), Integer::parseInt),
-        take(given, "--queue", 1024, Integer::parseInt),
-        take(given, "--filters", null, Path::of),
-        take(given, "--listed", 10000, Integer::parseInt),
-        take(given, "--where-bytes", 4096, Integer::parseInt),
-        take(given, "--where-kept", 16, Integer::parseInt),
-        take(given, "--follow", false, Options::flag),
-        take(given, "--keep", 16L, Long::parseLong),
-        take(given, "--keep-age", Duration.ZERO, time -> Duration.parse("PT" + time)),
-        take(given, "--token-file", null, Path::of));
-    if (!given.isEmpty()) {
-      throw new IllegalArgumentException("there is no " + String.join(", ", given.keySet()) + "\n" + USAGE);
-    }
-    return options;
+  final Path model;
+  final Path draft; // null: none
+  final Path index; // a file, or the folder of a live catalogue
+  final long[] offsets; // token of code 0 of each level; null: code t is token t
+  final int[] startTokens; // before every history; -1 is no token
+  final int[] beginTokens; // after every prompt; null: none, or what the model's config says
+  final long endColumn; // -1: none
+  final int group; // tokens per position
+  final Normalization normalization;
+  final int beams;
+  final int histories;
+  final int prompt; // positions
+  final int lanes;
+  final int queue;
+  final Path filters; // null: none
+  final int listed;
+  final int whereBytes;
+  final int whereKept;
+  final boolean follow;
+  final long keep;
+  final Duration keepAge;
+  final Path tokenFile; // null: the token is in the environment, if any
+  final InetSocketAddress listen;
+  final boolean jsonLog;
+  final int requests;
+  final int connections;
+  final Duration timeout;
+  final Duration headerTime;
+  final Duration bodyTime;
+  final Duration idleTime;
+  final Duration drain;
+  final Duration quiet;
+
+  /** Fails with an IllegalArgumentException that has the usage. */
+  Options(String... arguments) {
+    Arguments a = new Arguments(arguments);
+    model = a.need("model", Path::of, "folder of a checkpoint");
+    draft = a.take("draft", null, Path::of, "folder of a smaller model that writes levels ahead, for the same answers");
+    index = a.need("index", Path::of, "index file, or folder of a live catalogue");
+    offsets = a.take("offsets", null, Options::longs, "o0,o1,..: code t of level l is token o_l + t");
+    startTokens = a.take("start-tokens", null, Options::ints, "t0,t1,..: before every history; -1 fills a position up");
+    beginTokens = a.take("begin-tokens", null, Options::ints, "t0,t1,..: after every prompt; of a T5 the first");
+    endColumn = a.take("end-column", "-1", Long::valueOf, "token that ends a SID, where lengths vary");
+    group = a.take("group", "1", count(1), "tokens per position, whose embeddings are summed; a SID is one");
+    normalization = a.take("normalize", "full", Options::normalization,
+        "log-softmax over all tokens, the level's codes or the valid codes: full, level, valid");
+    beams = a.take("beams", "50", count(1), "beams of a history, and items of it, at most");
+    histories = a.take("histories", "16", count(1), "histories of a request, at most");
+    prompt = a.take("prompt", "512", count(1), "positions of a history that the model reads, the latest");
+    lanes = a.take("lanes", "" + Runtime.getRuntime().availableProcessors(), count(1), "histories that run at a time");
+    queue = a.take("queue", "1024", count(1), "histories that may wait");
+    filters = a.take("filters", null, Path::of, "file of the filters that requests may name, {\"name\": \"text\"}");
+    listed = a.take("listed", "10000", count(0), "ids of a request's list of excluded or allowed items, at most");
+    whereBytes = a.take("where-bytes", "4096", count(0), "bytes of the text of a request's own filter, at most");
+    whereKept = a.take("where-kept", "16", count(0), "filters of such texts that are kept, the latest; 0: none");
+    follow = a.take("follow", "false", Options::flag, "another process writes the catalogue");
+    keep = a.take("keep", "16", Long::valueOf, "versions of the catalogue that can be gone back to");
+    keepAge = a.take("keep-age", "0s", Options::time,
+        "how long before the newest came these may have been replaced; 0s: whatever their age");
+    tokenFile = a.take("token-file", null, Path::of,
+        "file of the token of changes and reloads; without it " + Token.VARIABLE + ", of the environment, has it");
+    listen = a.take("listen", "127.0.0.1:8080", Options::address, "address and port");
+    jsonLog = a.take("log", "text", Options::json, "text or json, to standard error");
+    requests = a.take("requests", "256", count(1), "requests that run at a time, at most");
+    connections = a.take("connections", "4096", count(1), "connections that are open, at most");
+    timeout = a.take("timeout", "10s", Options::time, "time of a request for recommendations, at most");
+    headerTime = a.take("header-time", "10s", Options::time, "time in which a request's headers come, at most");
+    bodyTime = a.take("body-time", "30s", Options::time, "time in which headers and body come, at most");
+    idleTime = a.take("idle-time", "75s", Options::time, "time for which a connection may be open without a request");
+    drain = a.take("drain", "30s", Options::time, "time between SIGTERM and the end, at most");
+    quiet = a.take("quiet", "1s", Options::time, "time without connections before the end");
+    a.end();
   }
 
-  /** Removes an option, so that those remain that there are not. */
-  private static <T> T take(Map<String, String> given, String name, T otherwise, Function<String, T> read) {
-    String value = given.remove(name);
-    try {
-      return value == null ? otherwise : read.apply(value);
-    } catch (IllegalArgumentException | ArithmeticException | DateTimeException e) {
-      throw new IllegalArgumentException("cannot use " + name + " " + value + "\n" + USAGE);
+  private static Function<String, Integer> count(int least) {
+    return value -> {
+      int number = Integer.parseInt(value);
+      if (number < least) {
+        throw new IllegalArgumentException();
+      }
+      return number;
+    };
+  }
+
+  private static boolean choice(String value, String yes, String no) {
+    if (!value.equals(yes) && !value.equals(no)) {
+      throw new IllegalArgumentException();
     }
+    return value.equals(yes);
   }
 
   private static boolean flag(String value) {
-    if (!value.equals("true") && !value.equals("false")) {
-      throw new IllegalArgumentException();
-    }
-    return value.equals("true");
+    return choice(value, "true", "false");
   }
 
-  private static long[] list(String value) {
+  private static boolean json(String value) {
+    return choice(value, "json", "text");
+  }
+
+  private static Normalization normalization(String name) {
+    return Normalization.valueOf(name.toUpperCase(Locale.ROOT));
+  }
+
+  private static long[] longs(String value) {
     return Arrays.stream(value.split(",")).mapToLong(Long::parseLong).toArray();
   }
 
-  private static int[] tokens(String value) {
-    return Arrays.stream(list(value)).mapToInt(Math::toIntExact).toArray();
+  private static int[] ints(String value) {
+    return Arrays.stream(value.split(",")).mapToInt(Integer::parseInt).toArray();
   }
 
-  private static int atLeastOne(String value) {
-    int number = Integer.parseInt(value);
-    if (number < 1) {
+  private static Duration time(String value) {
+    Matcher parts = TIME.matcher(value);
+    if (!parts.matches()) {
       throw new IllegalArgumentException();
     }
-    return number;
+    return Duration.ofMillis(Long.parseLong(parts.group(1)) * UNITS.get(parts.group(2)));
+  }
+
+  /** Of "host:port"; an address of IPv6 is in brackets. */
+  private static InetSocketAddress address(String value) {
+    int colon = value.lastIndexOf(':');
+    String host = value.substring(0, colon).replaceFirst("^\\[(.*)]$", "$1");
+    InetSocketAddress address = new InetSocketAddress(host, Integer.parseInt(value.substring(colon + 1)));
+    if (host.isEmpty() || address.isUnresolved()) {
+      throw new IllegalArgumentException();
+    }
+    return address;
   }
 }

@@ -1,42 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 package service;
 
+import com.google.gson.JsonArray;
 import io.sidbeam.Catalogue;
 import io.sidbeam.Constraint;
+import io.sidbeam.ConstraintInfo;
 import io.sidbeam.ItemList;
 import io.sidbeam.ItemRows;
 import io.sidbeam.Rules;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import service.Service.Refusal;
 
 /**
  * What the histories of a request run under: the whole index, or a constraint with the request's rules.
  *
  * @param constraint null: the whole index
- * @param counts of the ids that the index does not have, as JSON, for the answer
+ * @param unknownExcluded ids of the list that the index does not have; null, here and below: there is no such list
  */
-record Scope(Serving serving, Constraint constraint, String counts) implements AutoCloseable {
-  /** Reads "exclude", "allow", "where" and "filter"; what is null is not asked for. */
-  static Scope of(Serving serving, Options options, Map<?, ?> request) throws Refusal {
-    ItemList excluded = list(serving, options, "exclude", request.get("exclude"));
-    ItemList allowed = list(serving, options, "allow", request.get("allow"));
-    String where = text("where", request.get("where"));
-    String name = text("filter", request.get("filter"));
-    if (excluded == null && allowed == null && where == null && name == null) {
-      return new Scope(serving, null, "");
+record Scope(Serving serving, Constraint constraint, Long unknownExcluded, Long unknownAllowed)
+    implements AutoCloseable {
+  static Scope of(Serving serving, Question asked) {
+    if (asked.isPlain()) {
+      return new Scope(serving, null, null, null);
     }
-    int bytes = where == null ? 0 : where.getBytes(StandardCharsets.UTF_8).length;
-    if (bytes > options.whereBytes()) {
-      throw new Refusal(400, "where has " + bytes + " bytes, expected at most " + options.whereBytes());
-    }
-    try (Filters.Use use = serving.filters.use(name, where)) { // the constraint holds it
+    ItemList excluded = list(serving, "exclude", asked.exclude());
+    ItemList allowed = list(serving, "allow", asked.allow());
+    try (Filters.Use use = serving.filters.use(asked.filter(), asked.where())) { // the constraint holds it
       Constraint made = new Constraint(serving.index, new Rules().filter(use.filter).exclude(excluded).allow(allowed));
-      String counts = (excluded == null ? "" : ", \"unknown_excluded\": " + made.info().unknownExcluded())
-          + (allowed == null ? "" : ", \"unknown_allowed\": " + made.info().unknownAllowed());
-      return new Scope(serving, made, counts);
+      ConstraintInfo info = made.info();
+      return new Scope(serving, made, excluded == null ? null : info.unknownExcluded(),
+          allowed == null ? null : info.unknownAllowed());
     }
   }
 
@@ -58,30 +51,13 @@ record Scope(Serving serving, Constraint constraint, String counts) implements A
     }
   }
 
-  private static String text(String what, Object given) throws Refusal {
-    if (given == null || given instanceof String) {
-      return (String) given;
-    }
-    throw new Refusal(400, what + " is " + given + ", expected a text");
-  }
-
-  private static ItemList list(Serving serving, Options options, String what, Object given) throws Refusal {
-    if (given == null) {
+  private static ItemList list(Serving serving, String what, JsonArray ids) {
+    if (ids == null) {
       return null;
     }
-    if (!(given instanceof List<?> ids)) {
-      throw new Refusal(400, what + " is no array of ids");
-    }
-    if (ids.size() > options.listed()) {
-      throw new Refusal(400, what + " has " + ids.size() + " ids, expected at most " + options.listed());
-    }
-    List<Object> read = new ArrayList<>();
+    List<Object> read = new ArrayList<>(ids.size());
     for (int i = 0; i < ids.size(); i++) {
-      Object id = Ids.read(ids.get(i), serving.idType);
-      if (id == null) {
-        throw Fields.mistake(ids.get(i), what + "[" + i + "]", Ids.expected(serving.idType));
-      }
-      read.add(id);
+      read.add(Ids.read(ids.get(i), what + "[" + i + "]", serving.idType));
     }
     return Ids.list(read, serving.idType);
   }

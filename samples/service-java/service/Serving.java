@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package service;
 
+import com.google.gson.JsonPrimitive;
 import io.sidbeam.Builder;
 import io.sidbeam.BuilderConfig;
 import io.sidbeam.Catalog;
@@ -59,8 +60,8 @@ final class Serving {
 
   /** What the file holds by now. */
   static Serving ofFile(Options options) {
-    return new Serving(Index.open(options.index(), new OpenConfig().verify(Verify.FULL)), null, null,
-        index -> new Filters(index, options.filters(), options.whereKept()));
+    return new Serving(Index.open(options.index, new OpenConfig().verify(Verify.FULL)), null, null,
+        index -> new Filters(index, options.filters, options.whereKept));
   }
 
   /** The newest version of a live catalogue; `before`, which may be null, is the one that it replaces. */
@@ -76,8 +77,8 @@ final class Serving {
   }
 
   /** The version as JSON: an integer, or a string of a file's. */
-  String versionJson() {
-    return info.version() > 0 ? version : Json.quote(version);
+  JsonPrimitive versionJson() {
+    return info.version() > 0 ? new JsonPrimitive(info.version()) : new JsonPrimitive(version);
   }
 
   /** Ids of item rows: Long or String. */

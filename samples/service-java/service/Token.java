@@ -8,7 +8,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
-import service.Service.Refusal;
 
 /**
  * What changes and reloads must bear; a file has it, or the environment: an argument would show it to all users of the
@@ -38,14 +37,15 @@ record Token(String text) {
   }
 
   /** Lets a request pass that bears the token in its header, which may be null. */
-  void check(String header) throws Refusal {
+  void check(String header) {
     if (text == null) {
-      throw new Refusal(403, "no token is configured, so that nobody may change anything");
+      throw new Refusal(403, "forbidden", "no token is configured, so that nobody may change anything");
     }
     String[] given = header == null ? new String[0] : header.strip().split(" +", 2);
     boolean right = MessageDigest.isEqual(hash(text), hash(given.length < 2 ? "" : given[1]));
     if (!right || !given[0].equalsIgnoreCase("Bearer")) {
-      throw new Refusal(401, "expected the header Authorization: Bearer TOKEN, with the token of the service");
+      throw new Refusal(401, "unauthorized",
+          "expected the header Authorization: Bearer TOKEN, with the token of the service");
     }
   }
 

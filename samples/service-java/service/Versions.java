@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package service;
 
+import com.google.gson.JsonPrimitive;
 import io.sidbeam.Catalog;
 import io.sidbeam.CatalogConfig;
 import io.sidbeam.Index;
@@ -14,7 +15,6 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
 import java.util.stream.LongStream;
-import service.Service.Refusal;
 
 /**
  * Gives requests the current version of the index, and replaces it: by what its file holds by now, or by the newest
@@ -31,14 +31,14 @@ final class Versions implements AutoCloseable {
 
   Versions(Options options) {
     this.options = options;
-    boolean folder = Files.isDirectory(options.index());
-    if (options.follow() && !folder) {
-      throw new IllegalArgumentException(options.index() + " is no folder, expected that of a catalogue to follow");
+    boolean folder = Files.isDirectory(options.index);
+    if (options.follow && !folder) {
+      throw new IllegalArgumentException(options.index + " is no folder, expected that of a catalogue to follow");
     }
-    CatalogConfig config = new CatalogConfig().keepVersions(options.keep()).keepAge(options.keepAge())
+    CatalogConfig config = new CatalogConfig().keepVersions(options.keep).keepAge(options.keepAge)
         .verify(Verify.FULL);
     live = !folder ? null
-        : options.follow() ? Catalog.follow(options.index(), config) : Catalog.open(options.index(), config);
+        : options.follow ? Catalog.follow(options.index, config) : Catalog.open(options.index, config);
     try {
       serve(open());
     } catch (RuntimeException e) {
@@ -55,7 +55,7 @@ final class Versions implements AutoCloseable {
 
   private Serving open() {
     return live == null ? Serving.ofFile(options)
-        : newest(index -> new Filters(index, options.filters(), options.whereKept()));
+        : newest(index -> new Filters(index, options.filters, options.whereKept));
   }
 
   private Serving newest(Function<Index, Filters> filters) {
@@ -63,13 +63,13 @@ final class Versions implements AutoCloseable {
   }
 
   /** The current version, entered; it may be replaced between looking and entering. */
-  Serving enter() throws Refusal {
+  Serving enter() {
     for (Serving serving = current; serving != null; serving = current) {
       if (serving.enter()) {
         return serving;
       }
     }
-    throw new Refusal(503, "the service is closed");
+    throw Refusal.DRAINING;
   }
 
   /** How many versions are in use, whether they are among those that are kept or not. */
@@ -79,23 +79,21 @@ final class Versions implements AutoCloseable {
         living.stream().mapToLong(serving -> serving.info.version())).distinct().count();
   }
 
-  /** What is served now. */
-  String version() {
-    return current.version;
+  /** What is served now, as JSON. */
+  JsonPrimitive version() {
+    return current.versionJson();
   }
 
   /**
    * Opens the file anew, or takes the newest version, makes the filters that the settings have by now, and swaps;
    * running requests keep the old version. On a failure it stays.
-   *
-   * @return the version, as JSON
    */
-  synchronized String reload() {
+  synchronized void reload() {
     checkOpen();
-    if (options.follow()) {
+    if (options.follow) {
       live.refresh();
     }
-    return replace(open());
+    replace(open());
   }
 
   /** Swaps to the newest version of a live catalogue, with the filters of the one before. On a failure that stays. */
@@ -108,32 +106,31 @@ final class Versions implements AutoCloseable {
 
   private void checkOpen() {
     if (current == null) {
-      throw new IllegalStateException("the service is closed");
+      throw Refusal.DRAINING;
     }
   }
 
-  private String replace(Serving fresh) {
+  private void replace(Serving fresh) {
     Serving old = current;
     if (!Arrays.equals(fresh.codes, old.codes)) { // the model has an output for every code
       fresh.leave();
-      throw new IllegalStateException("it has " + Arrays.toString(fresh.codes) + " codes per level, expected "
-          + Arrays.toString(old.codes));
+      throw new IllegalArgumentException(options.index + " has " + Arrays.toString(fresh.codes)
+          + " codes per level, expected " + Arrays.toString(old.codes));
     }
     serve(fresh);
     old.leave();
-    return fresh.versionJson();
   }
 
   /** Serves what another process publishes, if one does, until it is closed. */
-  void follow(Metrics metrics) {
-    if (options.follow()) {
-      follower = new Thread(() -> follows(metrics), "follower");
+  void follow(Metrics metrics, Events events) {
+    if (options.follow) {
+      follower = new Thread(() -> follows(metrics, events), "follower");
       follower.setDaemon(true);
       follower.start();
     }
   }
 
-  private void follows(Metrics metrics) {
+  private void follows(Metrics metrics, Events events) {
     String failure = "";
     while (!Thread.currentThread().isInterrupted()) {
       try {
@@ -147,7 +144,7 @@ final class Versions implements AutoCloseable {
         metrics.refreshFailed();
         if (!failure.equals(e.getMessage())) {
           failure = String.valueOf(e.getMessage());
-          System.err.println("version " + current.version + " stays: " + failure);
+          events.warn("refresh_failed", "message", failure);
         }
         if (!pauses()) {
           return;

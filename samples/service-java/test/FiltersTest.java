@@ -20,7 +20,7 @@ public final class FiltersTest {
     }
   }
 
-  private static void keeps(Index index, Path settings, int most) throws Service.Refusal {
+  private static void keeps(Index index, Path settings, int most) {
     try (Filters filters = new Filters(index, settings, most)) {
       Filter first;
       try (Filters.Use use = filters.use(null, "price<2"); Filters.Use again = filters.use(null, "price<2")) {

@@ -1,17 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 package service; // whose classes are its own
 
+import io.sidbeam.AttributeType;
+import io.sidbeam.AttributeValues;
+import io.sidbeam.Builder;
+import io.sidbeam.BuilderConfig;
+import io.sidbeam.Catalog;
+import io.sidbeam.Index;
 import io.sidbeam.ItemList;
+import io.sidbeam.Pairs;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
-import java.util.Map;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.function.BooleanSupplier;
 import java.util.regex.Pattern;
-import test.LivePairs;
-import test.Running;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 
-/** A running request keeps its version. And tokens that cannot be used. Takes what ServiceTest does. */
+/** A running request keeps its version. Takes a folder to work in, and a model. */
 public final class VersionsTest {
+  private static final int ITEMS = 64; // whose prices are their ids
+  private static final ScheduledExecutorService THREADS = Executors.newSingleThreadScheduledExecutor();
+
   private VersionsTest() {}
 
   private static void check(boolean holds, String what) {
@@ -20,114 +32,112 @@ public final class VersionsTest {
     }
   }
 
+  /** Waits for what another thread does. */
+  private static void until(String what, BooleanSupplier holds) {
+    for (long begin = System.nanoTime(); !holds.getAsBoolean();) {
+      check(System.nanoTime() - begin < 60e9, "not within a minute: " + what);
+      Thread.onSpinWait();
+    }
+  }
+
+  private static Options live(Path folder, String model, String... more) throws Exception {
+    Path live = Files.createTempDirectory(folder, "live");
+    try (Builder builder = new Builder(new BuilderConfig(16, 16, 16))) {
+      builder.declareAttribute("price", AttributeType.I64);
+      builder.add(IntStream.range(0, ITEMS).flatMap(id -> IntStream.of(id / 16, id % 16, id % 7)).toArray(), null,
+          LongStream.range(0, ITEMS).toArray(), null);
+      builder.setAttribute("price", AttributeValues.of(LongStream.range(0, ITEMS).toArray()));
+      try (Index base = builder.finish()) {
+        Catalog.create(base, live).close();
+      }
+    }
+    String[] options = {"--model", model, "--index", live.toString(), "--offsets", "0,16,32", "--beams", "8",
+        "--lanes", "1", "--prompt", "9"};
+    String[] all = Arrays.copyOf(options, options.length + more.length);
+    System.arraycopy(more, 0, all, options.length, more.length);
+    return new Options(all);
+  }
+
+  private static void publish(Versions versions, long id) {
+    versions.live.add(new Pairs(4, 0, 0).ids(id).attribute("price", AttributeValues.of(1L)));
+    versions.live.publish();
+    versions.advance();
+  }
+
   private static long pinned(Versions versions) {
     return versions.inUse(versions.live.versions());
   }
 
+  private static String answer(Recommender recommender, Serving serving, Options options) {
+    Question asked = Question.read("{\"histories\": [[[1, 2, 3]]], \"k\": 8, \"filter\": \"cheap\"}", options);
+    return recommender.answer(Scope.of(serving, asked), asked.known(serving), asked.k(),
+        System.nanoTime() + 60_000_000_000L, THREADS).join();
+  }
+
   private static void runningRequestsKeepTheirVersion(Path folder, String model) throws Exception {
-    Path live = Files.createTempDirectory(folder, "versions");
-    LivePairs.base().create(live);
     Path settings = Files.writeString(folder.resolve("versions.json"), "{\"cheap\": \"price<40\"}");
-    Options options = Options.parse(new String[] {model, live.toString(), "--offsets", "0,16,32", "--beams", "8",
-        "--lanes", "1", "--prompt", "9", "--keep", "2", "--filters", settings.toString()});
+    Options options = live(folder, model, "--keep", "2", "--filters", settings.toString());
     try (Versions versions = new Versions(options)) {
       Serving first = versions.enter();
-      try (Recommender recommender = new Recommender(options, first, new Metrics())) {
-        String body = "{\"histories\": [[[1, 2, 3]]], \"k\": 8, \"filter\": \"cheap\"}";
-        String before = recommender.answer(first, body);
-        long[] found = Pattern.compile("\"item\": (\\d+)").matcher(before).results()
+      try (Recommender recommender = new Recommender(options, first)) {
+        String before = answer(recommender, first, options);
+        long[] found = Pattern.compile("\"id\":(\\d+)").matcher(before).results()
             .mapToLong(item -> Long.parseLong(item.group(1))).toArray();
+        check(found.length == 8, before);
         versions.live.remove(ItemList.ofIds(found));
-        new Changes(options, versions, first).add("{\"items\": [{\"id\": 2000, \"sid\": [4, 0, 0], \"attributes\": "
-            + "{\"price\": 1}}]}");
-        versions.live.publish();
-        versions.advance();
+        publish(versions, 2000);
         Serving next = versions.enter();
         try (Filters.Use use = next.filters.use("cheap", null)) {
           check(use.filter.info().prepared(), "a request would wait for its filter");
         }
         check(pinned(versions) == 2, "both versions are in use: " + versions.live.versions());
-        String after = recommender.answer(next, body);
-        check(recommender.answer(first, body).equals(before), "the first version has changed");
-        check(before.startsWith("{\"version\": 1,") && after.startsWith("{\"version\": 2,"), before + after);
+        String after = answer(recommender, next, options);
+        check(answer(recommender, first, options).equals(before), "the first version has changed");
+        check(before.startsWith("{\"version\":1,") && after.startsWith("{\"version\":2,"), before + after);
         for (long id : found) {
-          check(!after.contains("\"item\": " + id + ","), id + " is gone: " + after);
+          check(!after.contains("\"id\":" + id + ","), id + " is gone: " + after);
           check(first.sid(id) != null && next.sid(id) == null, id + " is known to the first version alone");
         }
         check(first.sid(2000L) == null && Arrays.equals(next.sid(2000L), new int[] {4, 0, 0}), "the new item");
         next.leave();
         first.leave();
         check(first.index.isClosed(), "the first version went with its last request");
-        Running.until("it is no longer in use", () -> pinned(versions) == 1); // the lane gives it up after its answer
+        until("it is no longer in use", () -> pinned(versions) == 1); // the lane gives it up after its answer
       }
     }
   }
 
   /** A version that is too old can no longer be gone back to, and counts as in use as long as a request holds it. */
   private static void requestsOutliveTheAgeOfTheirVersion(Path folder, String model) throws Exception {
-    Path live = Files.createTempDirectory(folder, "old");
-    LivePairs.base().create(live);
-    Options options = Options.parse(new String[] {model, live.toString(), "--keep", "10000", "--keep-age", "0.001s"});
-    try (Versions versions = new Versions(options)) {
+    try (Versions versions = new Versions(live(folder, model, "--keep", "10000", "--keep-age", "1ms"))) {
       Serving first = versions.enter();
-      Changes changes = new Changes(options, versions, first);
       for (int i = 0; versions.live.info().oldestVersion() == 1; i++) {
         check(i < 1000, "version 1 is kept after " + i + " publishes");
-        changes.add(new LivePairs().put(2000 + i, 77, 4, 0, 0).body());
-        versions.live.publish();
-        versions.advance();
+        publish(versions, 2000 + i);
       }
       check(pinned(versions) == 2, "the first version and the newest are in use: " + versions.live.versions());
       first.leave();
       check(pinned(versions) == 1, "the newest alone is in use: " + versions.live.versions());
     }
-    try {
-      check(false, "" + Options.parse(new String[] {model, live.toString(), "--keep-age", "3600"}));
-    } catch (IllegalArgumentException e) {
-      check(e.getMessage().startsWith("cannot use --keep-age 3600\nusage: "), e.getMessage());
-    }
   }
 
   private static void closedVersionsRefuse(Path folder, String model) throws Exception {
-    Path live = Files.createTempDirectory(folder, "closed");
-    LivePairs.base().create(live);
-    Versions versions = new Versions(Options.parse(new String[] {model, live.toString()}));
+    Versions versions = new Versions(live(folder, model));
     Serving running = versions.enter();
     versions.close();
     check(!running.index.isClosed(), "a request that runs keeps its version");
     running.leave();
-    try {
-      versions.enter();
-      check(false, "entered a closed version");
-    } catch (Service.Refusal e) {
-      check(e.status == 503 && e.getMessage().equals("the service is closed"), e.status + " " + e.getMessage());
-    }
-    try {
-      check(false, "reloaded " + versions.reload());
-    } catch (IllegalStateException e) {
-      check(e.getMessage().equals("the service is closed"), e.getMessage());
-    }
+    refuses(versions::enter);
+    refuses(versions::reload);
+    refuses(versions::advance);
   }
 
-  private static void refusesTokens(Path folder) throws Exception {
-    Path file = folder.resolve("no_token");
-    Files.deleteIfExists(file);
-    refusesToken(file, "given", "cannot read the token: java.nio.file.NoSuchFileException: " + file);
-    for (String text : new String[] {"", "\n", "two words", "\u00e9", "a\nb"}) {
-      Files.writeString(file, text);
-      refusesToken(file, "given", "the token in " + file + " is empty, or has other characters than printable ASCII");
-    }
-    refusesToken(null, "two words", "the token in SIDBEAM_TOKEN is empty, or");
-    for (Map.Entry<String, String> one : Map.of("", "null", " a-b\n", "a-b").entrySet()) {
-      check(String.valueOf(Token.read(null, one.getKey()).text()).equals(one.getValue()), one.getKey());
-    }
-  }
-
-  private static void refusesToken(Path file, String variable, String message) {
+  private static void refuses(Runnable call) {
     try {
-      check(false, Token.read(file, variable).text() + " was taken, expected " + message);
-    } catch (IllegalArgumentException e) {
-      check(e.getMessage().startsWith(message), e.getMessage());
+      call.run();
+      check(false, "expected a closed service to refuse");
+    } catch (Refusal e) {
+      check(e == Refusal.DRAINING, e.toString());
     }
   }
 
@@ -143,10 +153,13 @@ public final class VersionsTest {
   /** Exits with 1, and says why, unless all holds. */
   public static void main(String[] arguments) throws Exception {
     Path folder = Files.createDirectories(Path.of(arguments[0]));
-    runningRequestsKeepTheirVersion(folder, arguments[1]);
-    requestsOutliveTheAgeOfTheirVersion(folder, arguments[1]);
-    closedVersionsRefuse(folder, arguments[1]);
-    refusesTokens(folder);
-    precedence();
+    try {
+      runningRequestsKeepTheirVersion(folder, arguments[1]);
+      requestsOutliveTheAgeOfTheirVersion(folder, arguments[1]);
+      closedVersionsRefuse(folder, arguments[1]);
+      precedence();
+    } finally {
+      THREADS.shutdown();
+    }
   }
 }

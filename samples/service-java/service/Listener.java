@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+package service;
+
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.group.ChannelGroup;
+import io.netty.channel.group.DefaultChannelGroup;
+import io.netty.channel.nio.NioEventLoopGroup;
+import io.netty.channel.socket.nio.NioServerSocketChannel;
+import io.netty.handler.codec.http.HttpRequestDecoder;
+import io.netty.handler.codec.http.HttpResponseEncoder;
+import io.netty.util.concurrent.GlobalEventExecutor;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** Where connections come. */
+final class Listener extends ChannelInitializer<Channel> {
+  private static final int CHUNK = 8 << 10; // bytes of a body that are handed on at a time
+  private static final Duration CLOSE_TIME = Duration.ofMillis(200); // for clients to close too, at the end
+
+  private final Front front;
+  private final EventLoopGroup threads = new NioEventLoopGroup();
+  private final ChannelGroup open = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
+  private final AtomicLong accepted = new AtomicLong();
+  private final Channel channel;
+
+  /** Listens from now on; fails with an IOException where the address cannot be had. */
+  Listener(Front front) throws Exception {
+    this.front = front;
+    front.watch(open::size);
+    channel = new ServerBootstrap().group(threads).channel(NioServerSocketChannel.class).childHandler(this)
+        .childOption(ChannelOption.TCP_NODELAY, true).bind(front.options.listen).sync().channel();
+  }
+
+  @Override
+  protected void initChannel(Channel connection) {
+    accepted.incrementAndGet();
+    open.add(connection);
+    int most = front.options.connections;
+    boolean tooMany = open.size() > most;
+    if (open.size() > 2L * most) {
+      connection.close(); // those that are told so are held too
+      return;
+    }
+    connection.pipeline().addLast(new Lingering(),
+        new HttpRequestDecoder(Refusal.MAX_HEADERS, Refusal.MAX_HEADERS, CHUNK), new HttpResponseEncoder(),
+        new Connection(front, tooMany));
+  }
+
+  /** Host and port. */
+  String address() {
+    InetSocketAddress at = (InetSocketAddress) channel.localAddress();
+    String host = at.getAddress().getHostAddress();
+    return (host.contains(":") ? "[" + host + "]" : host) + ":" + at.getPort();
+  }
+
+  int open() {
+    return open.size();
+  }
+
+  /** Returns once no request ran and no connection was open for a time; false: that took too long. */
+  boolean isQuiet(Duration least, Duration most) throws InterruptedException {
+    long end = System.nanoTime() + most.toNanos();
+    long before = accepted.get();
+    for (long since = System.nanoTime(); System.nanoTime() - since < least.toNanos();) {
+      if (System.nanoTime() > end) {
+        return false;
+      }
+      Thread.sleep(least.toMillis() / 20 + 1);
+      if (accepted.get() != before || !open.isEmpty() || front.running() > 0) {
+        before = accepted.get();
+        since = System.nanoTime();
+      }
+    }
+    return true;
+  }
+
+  /** Closes what is open; what runs is cancelled. */
+  void close() {
+    channel.close().awaitUninterruptibly();
+    open.close().awaitUninterruptibly(CLOSE_TIME.toMillis());
+  }
+}

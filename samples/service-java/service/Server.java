@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+package service;
+
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import sun.misc.Signal;
+import sun.misc.SignalHandler;
+
+/**
+ * A recommendation service, to copy from: README.md.
+ *
+ * <pre>java -jar service.jar --model MODEL --index INDEX [--listen HOST:PORT] [--offsets LIST] ...</pre>
+ */
+public final class Server {
+  private static final List<String> ENDING = List.of("TERM", "INT"); // signals
+
+  private final Front front;
+  private final Listener listener;
+  private final CompletableFuture<Integer> status = new CompletableFuture<>(); // of the process
+
+  /** Listens; the model and the index are opened meanwhile. */
+  private Server(Front front) throws Exception {
+    this.front = front;
+    listener = new Listener(front);
+    front.events.info("listening", "address", listener.address());
+    Signal.handle(new Signal("HUP"), signal -> reload());
+    for (String name : ENDING) {
+      Signal.handle(new Signal(name), signal -> end());
+    }
+    Thread opening = new Thread(this::open, "opening");
+    opening.setDaemon(true);
+    opening.start();
+  }
+
+  private void open() {
+    try {
+      front.open(new Service(front));
+      front.events.info("ready", "version", front.service().versions.version());
+    } catch (RuntimeException e) {
+      front.events.failed(e.getMessage());
+      status.complete(1);
+    }
+  }
+
+  private void reload() {
+    if (front.service() != null) {
+      try {
+        front.service().reload();
+      } catch (RuntimeException e) {
+        // The log has it.
+      }
+    }
+  }
+
+  /** Answers what comes, and closes each connection with its answer, until there has been none for a time. */
+  private void end() {
+    for (String name : ENDING) {
+      Signal.handle(new Signal(name), SignalHandler.SIG_DFL); // a second one ends the process at once
+    }
+    front.drain();
+    front.events.info("draining");
+    try {
+      if (!listener.isQuiet(front.options.quiet, front.options.drain)) {
+        front.events.warn("dropped", "requests", front.running(), "connections", listener.open());
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    listener.close();
+    if (front.service() != null) {
+      front.service().close();
+    }
+    front.events.info("ended");
+    status.complete(0);
+  }
+
+  /** Serves until a signal ends it: 0; 1: it cannot be served; 2: of the options. */
+  public static void main(String[] arguments) {
+    try {
+      Options options = new Options(arguments);
+      Events events = new Events(options.jsonLog);
+      events.takeLogs();
+      try {
+        System.exit(new Server(new Front(options, events)).status.join());
+      } catch (Exception e) {
+        events.failed(e.getMessage());
+        System.exit(1);
+      }
+    } catch (IllegalArgumentException e) {
+      System.err.println(e.getMessage());
+      System.exit(2);
+    }
+  }
+}
