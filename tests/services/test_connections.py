@@ -130,6 +130,11 @@ def test_chunked_bodies_and_clients_that_wait_for_100(shared):
         piece = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
         connection.send(chunked + piece * 16 + b"1\r\n \r\n")
         refused(connection.answer(), 413, "too_large")
+    for broken in [b"x\r\n", b"-1\r\n", b"1\r\n{}\r\n"]:
+        with shared.connect() as connection:
+            connection.send(chunked + broken)
+            refused(connection.answer(), 400, "invalid_argument", "body")
+            assert connection.rest() == b""
 
 
 @pytest.mark.needs("lingering")

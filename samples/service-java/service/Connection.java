@@ -8,6 +8,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.handler.codec.DecoderException;
 import io.netty.handler.codec.http.DefaultFullHttpResponse;
 import io.netty.handler.codec.http.FullHttpResponse;
 import io.netty.handler.codec.http.HttpContent;
@@ -35,6 +36,7 @@ import java.util.concurrent.TimeUnit;
 final class Connection extends ChannelInboundHandlerAdapter {
   /** What a client may take for its answer. */
   private static final Duration SEND_TIME = Duration.ofSeconds(30);
+  private static final Refusal UNREADABLE = Refusal.wrong(Refusal.BODY, "cannot be read");
 
   private final Front front;
   private final boolean tooMany; // connections
@@ -170,7 +172,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
       if (broken && !isUnserved()) {
         channel.close();
       } else if (broken) {
-        throw Refusal.wrong(Refusal.BODY, "cannot be read");
+        throw UNREADABLE;
       } else if (isUnserved()) {
         exchange.add(part.content());
       }
@@ -268,7 +270,11 @@ final class Connection extends ChannelInboundHandlerAdapter {
 
   @Override
   public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
-    if (!(cause instanceof IOException)) { // a reset
+    if (cause instanceof DecoderException && isUnserved()) { // Netty 4.1.48 fails so on a chunk of -1 bytes
+      refuse(UNREADABLE, true);
+      return;
+    }
+    if (!(cause instanceof IOException || cause instanceof DecoderException)) { // a reset, or what is no HTTP
       front.events.failed(cause);
     }
     channel.close();
