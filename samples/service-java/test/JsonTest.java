@@ -23,9 +23,9 @@ public final class JsonTest {
 
   private static void takesJsonAlone() {
     String[] others = {"TRUE", "nUll", "[falsE]", "{\"a\": NULL}", "\"a\tb\"", "\"a\nb\"", "{\"a\u0000\": 1}",
-        "\"\\'\"", "\"\\\n\"", "'a'", "{a: 1}", "[1;2]", "[1,]", "[,1]", "{\"a\" 1}", "{\"a\"=1}", "01", "+1", ".5", "1.",
-        "1e", "0x1", "NaN", "-Infinity", "// c\n1", "# c\n1", "/* c */1", "\"\\x\"", "\"\\u12\"", "\"a", "[1", "tru",
-        ")]}'\n1", "\ufeff1", "1 1", "{} {}", "", " "};
+        "\"\\'\"", "\"\\\n\"", "'a'", "{a: 1}", "[1;2]", "[1,]", "[,1]", "{\"a\" 1}", "{\"a\"=1}", "01", "+1", ".5",
+        "1.", "1e", "0x1", "NaN", "-Infinity", "// c\n1", "# c\n1", "/* c */1", "\"\\x\"", "\"\\u12\"", "\"a", "[1",
+        "tru", ")]}'\n1", "\ufeff1", "1 1", "{} {}", "", " "};
     for (String text : others) {
       try {
         check(false, text + " was read as " + Json.read(text));
