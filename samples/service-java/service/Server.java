@@ -22,11 +22,11 @@ public final class Server {
   private Server(Front front) throws Exception {
     this.front = front;
     listener = new Listener(front);
-    front.events.info("listening", "address", listener.address());
     Signal.handle(new Signal("HUP"), signal -> reload());
     for (String name : ENDING) {
       Signal.handle(new Signal(name), signal -> end());
     }
+    front.events.info("listening", "address", listener.address());
     Thread opening = new Thread(this::open, "opening");
     opening.setDaemon(true);
     opening.start();
