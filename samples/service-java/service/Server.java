@@ -36,8 +36,8 @@ public final class Server {
     try {
       front.open(new Service(front));
       front.events.info("ready", "version", front.service().versions.version());
-    } catch (RuntimeException e) {
-      front.events.failed(e.getMessage());
+    } catch (Throwable e) { // also where the native part cannot be loaded
+      front.events.failed(String.valueOf(e.getMessage()));
       status.complete(1);
     }
   }
