@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The jar: build/java/sidbeam.jar, with the native libraries inside, and build/java/javadoc.
+# The jar: build/java/sidbeam.jar, with the native libraries inside, and build/java/javadoc; and both, with the sources,
+# as a repository of Maven's: build/java/maven.
 # bindings/java/build.sh [BUILD]   a CMake build folder of this repository (default: build/release)
 # Plain javac and jar, not Maven: Maven fetches its compiler, jar and surefire plugins from a registry, and this build
 # runs without a network. Needs swig and a JDK of 17 or later (Debian: swig openjdk-17-jdk-headless).
@@ -39,7 +40,7 @@ generated=$build/bindings/java/generated/io/sidbeam
 native=$out/classes/io/sidbeam/linux-$(uname -m)
 rm -rf $out/classes
 mkdir -p "$native"
-sources=(bindings/java/src/main/java/io/sidbeam/*.java "$generated"/*.java)
+sources=(bindings/java/src/main/java/module-info.java bindings/java/src/main/java/io/sidbeam/*.java "$generated"/*.java)
 javac --release 17 -Xlint:all -Werror -d $out/classes "${sources[@]}" >>"$log" 2>&1
 # Stripped: the jar is for running, and symbols would be most of its bytes.
 strip --strip-unneeded -o "$native/libsidbeam.so.1" "$build/runtime/libsidbeam.so.1"
@@ -47,8 +48,20 @@ strip --strip-unneeded -o "$native/libsidbeam_java.so" "$build/bindings/java/lib
 [ -z "$runner" ] || strip --strip-unneeded -o "$native/libsidbeam_runner.so.1" "$runner"
 [ -z "$import" ] || strip --strip-unneeded -o "$native/libsidbeam_import.so.1" "$import"
 [ -z "$simdjson" ] || cp "$simdjson" "$native/"
-printf '%s\n' 'Automatic-Module-Name: io.sidbeam' 'Implementation-Title: sidbeam' \
-  "Implementation-Version: $version" >$out/manifest
+printf '%s\n' 'Implementation-Title: sidbeam' "Implementation-Version: $version" >$out/manifest
 jar --create --file $out/sidbeam.jar.new --manifest $out/manifest -C $out/classes . >>"$log" 2>&1
 mv $out/sidbeam.jar.new $out/sidbeam.jar
 javadoc -quiet -Xdoclint:all -Werror -notimestamp -d $out/javadoc --release 17 "${sources[@]}" >>"$log" 2>&1
+
+# The layout of a repository of Maven's: artifacts by their coordinates.
+maven=$out/maven/io/sidbeam/sidbeam/$version
+rm -rf $out/maven
+mkdir -p "$maven"
+cp $out/sidbeam.jar "$maven/sidbeam-$version.jar"
+cp bindings/java/pom.xml "$maven/sidbeam-$version.pom"
+jar --create --file "$maven/sidbeam-$version-javadoc.jar" -C $out/javadoc . >>"$log" 2>&1
+jar --create --file "$maven/sidbeam-$version-sources.jar" -C bindings/java/src/main/java . \
+  -C "$build/bindings/java/generated" io >>"$log" 2>&1
+for file in "$maven"/*; do
+  sha1sum <"$file" | cut -d ' ' -f 1 >"$file.sha1"
+done

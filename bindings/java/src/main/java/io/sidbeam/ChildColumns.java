@@ -8,4 +8,20 @@ package io.sidbeam;
  * @param offsets [n * M + 1]
  * @param columns in the order of codes, the end last; one that stands for several codes is there once per code
  */
-public record ChildColumns(long[] offsets, int[] columns) {}
+public record ChildColumns(long[] offsets, int[] columns) {
+  /** By content, arrays too. */
+  @Override
+  public boolean equals(Object other) {
+    return Records.equal(this, other);
+  }
+
+  @Override
+  public int hashCode() {
+    return Records.hash(this);
+  }
+
+  @Override
+  public String toString() {
+    return Records.text(this);
+  }
+}

@@ -33,4 +33,20 @@ public record ConstraintInfo(int levels, boolean variableLength, Set<Kind> kinds
         n[Native.FLAT_CONSTRAINT_ALLOWED_ITEMS], n[Native.FLAT_CONSTRAINT_UNKNOWN_EXCLUDED],
         n[Native.FLAT_CONSTRAINT_UNKNOWN_ALLOWED]);
   }
+
+  /** By content, arrays too. */
+  @Override
+  public boolean equals(Object other) {
+    return Records.equal(this, other);
+  }
+
+  @Override
+  public int hashCode() {
+    return Records.hash(this);
+  }
+
+  @Override
+  public String toString() {
+    return Records.text(this);
+  }
 }

@@ -13,4 +13,20 @@ package io.sidbeam;
  * @param logMasses log x
  */
 public record DiscResults(long[] ordinals, long[] draws, int[] accepted, long[] drawsUsed, long[] rowsRun,
-    float[] logProbs, float[] logMasses) {}
+    float[] logProbs, float[] logMasses) {
+  /** By content, arrays too. */
+  @Override
+  public boolean equals(Object other) {
+    return Records.equal(this, other);
+  }
+
+  @Override
+  public int hashCode() {
+    return Records.hash(this);
+  }
+
+  @Override
+  public String toString() {
+    return Records.text(this);
+  }
+}

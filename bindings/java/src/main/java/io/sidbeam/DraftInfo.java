@@ -35,4 +35,20 @@ public record DraftInfo(int hidden, int embedding, DraftInput input, DraftTransi
   public int levels() {
     return codes.length;
   }
+
+  /** By content, arrays too. */
+  @Override
+  public boolean equals(Object other) {
+    return Records.equal(this, other);
+  }
+
+  @Override
+  public int hashCode() {
+    return Records.hash(this);
+  }
+
+  @Override
+  public String toString() {
+    return Records.text(this);
+  }
 }

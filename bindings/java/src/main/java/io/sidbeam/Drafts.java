@@ -37,4 +37,20 @@ public record Drafts(int beams, int levels, int[] live, int[] errors, int[] sids
   public Set<SlotError> errors(int request) {
     return SlotError.of(errors[request]);
   }
+
+  /** By content, arrays too. */
+  @Override
+  public boolean equals(Object other) {
+    return Records.equal(this, other);
+  }
+
+  @Override
+  public int hashCode() {
+    return Records.hash(this);
+  }
+
+  @Override
+  public String toString() {
+    return Records.text(this);
+  }
 }

@@ -132,6 +132,7 @@ public final class Index extends NativeObject implements Catalogue {
   synchronized Constraint constraint() {
     if (constraint == null) {
       constraint = new Constraint(this);
+      constraint.ownedByAnother();
     } else if (constraint.isClosed()) {
       throw new SidbeamException(Status.BAD_STATE, "index is closed");
     }

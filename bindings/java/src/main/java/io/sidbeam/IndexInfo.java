@@ -55,4 +55,20 @@ public record IndexInfo(int formatMajor, int formatMinor, int levels, boolean va
   private static int[] ints(long[] numbers, int begin, int count) {
     return Arrays.stream(numbers, begin, begin + count).mapToInt(number -> (int) number).toArray();
   }
+
+  /** By content, arrays too. */
+  @Override
+  public boolean equals(Object other) {
+    return Records.equal(this, other);
+  }
+
+  @Override
+  public int hashCode() {
+    return Records.hash(this);
+  }
+
+  @Override
+  public String toString() {
+    return Records.text(this);
+  }
 }

@@ -27,4 +27,20 @@ public record ItemRows(long[] rows, long[] offsets, boolean truncated, boolean c
     }
     return new ItemRows(rows, offsets, truncated[0] != 0, cameShort[0] != 0);
   }
+
+  /** By content, arrays too. */
+  @Override
+  public boolean equals(Object other) {
+    return Records.equal(this, other);
+  }
+
+  @Override
+  public int hashCode() {
+    return Records.hash(this);
+  }
+
+  @Override
+  public String toString() {
+    return Records.text(this);
+  }
 }

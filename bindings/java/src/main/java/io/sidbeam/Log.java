@@ -14,6 +14,11 @@ final class Log {
     }
   }
 
+  /** Tells of something that the binding has seen itself; cause may be null. */
+  static void warn(String text, Throwable cause) {
+    LOGGER.log(System.Logger.Level.WARNING, text, cause);
+  }
+
   private static System.Logger.Level severity(int level) {
     return level == LogLevel.ERROR.code ? System.Logger.Level.ERROR
         : level == LogLevel.WARNING.code ? System.Logger.Level.WARNING

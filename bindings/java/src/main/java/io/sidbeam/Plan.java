@@ -31,4 +31,20 @@ public record Plan(boolean exact, long sids, long items, long fileBytes, long pe
       Native.flat_free(plan);
     }
   }
+
+  /** By content, arrays too. */
+  @Override
+  public boolean equals(Object other) {
+    return Records.equal(this, other);
+  }
+
+  @Override
+  public int hashCode() {
+    return Records.hash(this);
+  }
+
+  @Override
+  public String toString() {
+    return Records.text(this);
+  }
 }

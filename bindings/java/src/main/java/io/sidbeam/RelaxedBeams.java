@@ -9,4 +9,20 @@ package io.sidbeam;
  * @param accepted drafts that were accepted
  * @param goesOn whether there are beams, all accepted drafts, so that the next level may be verified
  */
-public record RelaxedBeams(long[] extensions, int live, int accepted, boolean goesOn) {}
+public record RelaxedBeams(long[] extensions, int live, int accepted, boolean goesOn) {
+  /** By content, arrays too. */
+  @Override
+  public boolean equals(Object other) {
+    return Records.equal(this, other);
+  }
+
+  @Override
+  public int hashCode() {
+    return Records.hash(this);
+  }
+
+  @Override
+  public String toString() {
+    return Records.text(this);
+  }
+}

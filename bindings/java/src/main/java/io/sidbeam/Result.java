@@ -100,4 +100,20 @@ public record Result(int levels, int[] sids, float[] scores, long[] ordinals, lo
         ? index.itemRows(ordinals, limits)
         : ((Constraint) catalogue).itemRows(ordinals, limits);
   }
+
+  /** By content, arrays too. */
+  @Override
+  public boolean equals(Object other) {
+    return Records.equal(this, other);
+  }
+
+  @Override
+  public int hashCode() {
+    return Records.hash(this);
+  }
+
+  @Override
+  public String toString() {
+    return Records.text(this);
+  }
 }

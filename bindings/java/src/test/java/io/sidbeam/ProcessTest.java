@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.sidbeam.Fixtures.Finished;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.jar.JarFile;
 import org.junit.jupiter.api.BeforeEach;
@@ -69,11 +71,58 @@ class ProcessTest {
   void theJarSaysWhatItIs() throws Exception {
     try (JarFile jar = new JarFile(Fixtures.JAR.toFile())) {
       var attributes = jar.getManifest().getMainAttributes();
-      assertEquals("io.sidbeam", attributes.getValue("Automatic-Module-Name"));
       assertEquals(Runtime.version(), attributes.getValue("Implementation-Version"));
     }
     Finished run = Fixtures.java(folder, "-p", Fixtures.JAR.toString(), "--describe-module", "io.sidbeam");
-    assertTrue(run.output().matches("(?s)io.sidbeam .* automatic\n.*"), run.output());
+    assertTrue(run.output().matches("io.sidbeam file:.*\nexports io.sidbeam\nrequires java.base mandated\n"),
+        run.output());
+  }
+
+  @Test
+  void theModuleRunsTheSmallestProgram() throws Exception {
+    Finished run = Fixtures.java(folder, "-p", Fixtures.JAR.toString(), "--add-modules", "io.sidbeam",
+        ROOT.resolve("samples/Minimal.java").toString());
+    assertEquals(new Finished(0, "item 2  score -7.215\nitem 1  score -8.215\n"), run);
+  }
+
+  /** Pom, sources and documentation of the same version, each with its checksum. */
+  @Test
+  void mavensRepositoryHoldsWhatItsPomNames() throws Exception {
+    String version = Runtime.version();
+    Path artifacts = Fixtures.JAR.resolveSibling("maven/io/sidbeam/sidbeam").resolve(version);
+    String name = "sidbeam-" + version;
+    assertTrue(Files.readString(artifacts.resolve(name + ".pom")).contains("<version>" + version + "</version>"));
+    for (String file : List.of(".pom", ".jar", "-sources.jar", "-javadoc.jar")) {
+      byte[] digest = MessageDigest.getInstance("SHA-1").digest(Files.readAllBytes(artifacts.resolve(name + file)));
+      assertEquals(HexFormat.of().formatHex(digest) + "\n",
+          Files.readString(artifacts.resolve(name + file + ".sha1")), file);
+    }
+    assertEquals(-1, Files.mismatch(Fixtures.JAR, artifacts.resolve(name + ".jar")));
+    try (JarFile sources = new JarFile(artifacts.resolve(name + "-sources.jar").toFile());
+        JarFile documentation = new JarFile(artifacts.resolve(name + "-javadoc.jar").toFile());
+        JarFile classes = new JarFile(Fixtures.JAR.toFile())) {
+      for (var entry : java.util.Collections.list(classes.entries())) {
+        if (entry.getName().matches("[^$]*\\.class")) {
+          String source = entry.getName().replace(".class", ".java");
+          assertTrue(sources.getEntry(source) != null, "no " + source);
+        }
+      }
+      assertTrue(documentation.getEntry("io.sidbeam/io/sidbeam/Session.html") != null);
+    }
+  }
+
+  @Test
+  void whatIsCollectedUnclosedIsToldOf() throws Exception {
+    String classes = Fixtures.JAR + ":" + TESTS;
+    String told = " was not closed before it was collected";
+    String where = "; -Dsidbeam.leaks=trace tells where it was made";
+    Finished run = Fixtures.java(folder, "-cp", classes, "io.sidbeam.LeakProgram", "2");
+    assertEquals(new Finished(0, "WARNING Index" + told + where + "\nWARNING Session" + told + where + "\n"), run);
+    run = Fixtures.java(folder, "-Dsidbeam.leaks=trace", "-cp", classes, "io.sidbeam.LeakProgram", "2");
+    assertEquals(new Finished(0, "WARNING Index" + told + ": made here: forget\nWARNING Session" + told
+        + ": made here: forget\n"), run);
+    run = Fixtures.java(folder, "-Dsidbeam.leaks=off", "-cp", classes, "io.sidbeam.LeakProgram", "0");
+    assertEquals(new Finished(0, ""), run);
   }
 
   @Test
