@@ -53,7 +53,8 @@ fi
 cmake --build "$build" --target "${targets[@]}" >>$log 2>&1
 
 # Tests forget objects, and say so themselves where that matters.
-java -Xcheck:jni -Dsidbeam.leaks=off -cp "$out/sidbeam.jar:$out/test-classes:$libraries" -Dsidbeam.test.jar=$out/sidbeam.jar \
+java -Xcheck:jni -Dsidbeam.leaks=off -cp "$out/sidbeam.jar:$out/test-classes:$libraries" \
+  -Dsidbeam.test.jar=$out/sidbeam.jar \
   -Dsidbeam.test.classes=$out/test-classes -Dsidbeam.test.native=$out/native -Dsidbeam.test.stub=$out/stub \
   -Dsidbeam.test.cases="$cases" -Dsidbeam.test.model="$model" \
   -Dsidbeam.test.plugin="$build/tests/gpu/libsidbeam_cuda_emulated.so" \

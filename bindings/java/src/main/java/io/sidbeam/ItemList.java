@@ -66,6 +66,12 @@ public final class ItemList {
     return offsets == null ? numbers.length : offsets.length - 1;
   }
 
+  /** How many entries, and what they are. */
+  @Override
+  public String toString() {
+    return size() + (by == Native.SIDBEAM_ITEMS_BY_ROW ? " item rows" : " ids");
+  }
+
   static ItemList orNone(ItemList list) {
     return list == null ? NONE : list;
   }

@@ -42,8 +42,11 @@ public final class Term {
   final long[] doubleBits;
   final byte[] bools;
   final byte[] strings;
+  private final String shown;
 
-  private Term(String attribute, int op, long[] integers, long[] doubleBits, byte[] bools, byte[] strings) {
+  private Term(String attribute, int op, long[] integers, long[] doubleBits, byte[] bools, byte[] strings,
+      String shown) {
+    this.shown = attribute + " " + shown;
     this.attribute = Text.in(Buffers.given(attribute, "attribute"), "attribute");
     this.op = op;
     this.integers = integers;
@@ -65,7 +68,7 @@ public final class Term {
    * @return the term
    */
   public static Term integers(String attribute, Op op, long... values) {
-    return new Term(attribute, code(op), values.clone(), null, null, null);
+    return new Term(attribute, code(op), values.clone(), null, null, null, op + " " + Arrays.toString(values));
   }
 
   /**
@@ -79,7 +82,7 @@ public final class Term {
    */
   public static Term numbers(String attribute, Op op, double... values) {
     long[] bits = Arrays.stream(values).mapToLong(Double::doubleToRawLongBits).toArray();
-    return new Term(attribute, code(op), null, bits, null, null);
+    return new Term(attribute, code(op), null, bits, null, null, op + " " + Arrays.toString(values));
   }
 
   /**
@@ -90,7 +93,8 @@ public final class Term {
    * @return the term
    */
   public static Term bool(String attribute, boolean value) {
-    return new Term(attribute, Op.EQUAL.code, null, null, new byte[] {(byte) (value ? 1 : 0)}, null);
+    return new Term(attribute, Op.EQUAL.code, null, null, new byte[] {(byte) (value ? 1 : 0)}, null,
+        Op.EQUAL + " " + value);
   }
 
   /**
@@ -107,7 +111,7 @@ public final class Term {
       String name = "values[" + i + "]";
       bytes.writeBytes(Text.in(Buffers.given(values[i], name), name));
     }
-    return new Term(attribute, code(op), null, null, null, bytes.toByteArray());
+    return new Term(attribute, code(op), null, null, null, bytes.toByteArray(), op + " " + Arrays.toString(values));
   }
 
   /**
@@ -117,6 +121,12 @@ public final class Term {
    * @return the term
    */
   public static Term isNull(String attribute) {
-    return new Term(attribute, Native.SIDBEAM_TERM_IS_NULL, null, null, null, null);
+    return new Term(attribute, Native.SIDBEAM_TERM_IS_NULL, null, null, null, null, "is null");
+  }
+
+  /** For people: the attribute, what is asked, and its values. */
+  @Override
+  public String toString() {
+    return shown;
   }
 }

@@ -93,5 +93,13 @@ class RecordsTest {
     assertEquals("Index", index.toString());
     index.close();
     assertEquals("Index (closed)", index.toString());
+    assertEquals("3 ids", ItemList.ofIds(5, 6, 7).toString());
+    assertEquals("1 ids", ItemList.ofNames("a").toString());
+    assertEquals("2 item rows", ItemList.ofRows(1, 2).toString());
+    assertEquals("price BETWEEN [1, 5]", Term.integers("price", Term.Op.BETWEEN, 1, 5).toString());
+    assertEquals("rating LESS [0.5]", Term.numbers("rating", Term.Op.LESS, 0.5).toString());
+    assertEquals("new EQUAL true", Term.bool("new", true).toString());
+    assertEquals("brand ANY_OF [a, b]", Term.strings("brand", Term.Op.ANY_OF, "a", "b").toString());
+    assertEquals("brand is null", Term.isNull("brand").toString());
   }
 }
