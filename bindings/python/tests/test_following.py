@@ -358,8 +358,8 @@ def test_rules_are_asked_of_the_requests_version(catalog: Catalog) -> None:
     assert serving.choice_of({"sidbeam": "shop", "sidbeam_filter": "cheap"}).constraint().info.rules  # type: ignore
     catalog.remove([gone])
     add_one(catalog, 900)
-    assert [kept.info.prepared for kept in shop.newest.rules._filters.values()] == [True]
-    assert [kept.info.prepared for kept in shop.newest.rules._taken.values()] == [True]
+    assert [kept.info.prepared for kept in shop.newest.rules._filters.named.values()] == [True]
+    assert [kept.info.prepared for kept in shop.newest.rules._filters._taken.values()] == [True]
     assert allowed("shop", filter="cheap") == (cheap | {900}) - {gone}
     assert allowed("shop", where="price=1", allow=[gone, 900]) == {900}
     assert allowed("shop", allow=[gone]) == set()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import sidbeam
-from sidbeam import serving, serving_rules
+from sidbeam import kept_filters, serving, serving_rules
 from test_serving import no_names as no_names
 
 SIDS = [(0, 1), (0, 1), (0, 2), (2, 2), (2, 0)]
@@ -133,9 +133,9 @@ def test_requests_with_the_same_rules_share_a_constraint() -> None:
 
 
 def test_texts_are_parsed_once_and_few_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed, rules = [], serving_rules.CatalogueRules
-    parse = rules._parse
-    monkeypatch.setattr(rules, "_parse", lambda *given: parsed.append(given[-1]) or parse(*given))
+    parsed, kept = [], kept_filters.KeptFilters
+    parse = kept._parse
+    monkeypatch.setattr(kept, "_parse", lambda *given: parsed.append(given[-1]) or parse(*given))
     named()
     texts = [f"price<{number}" for number in range(serving_rules._KEPT + 1)]
     for text in [*texts, texts[-1], texts[0], "price<"]:

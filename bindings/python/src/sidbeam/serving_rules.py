@@ -27,11 +27,12 @@ from .errors import InvalidArgument
 from .filters import Filter
 from .index import Index
 from .item_lists import native_list
+from .kept_filters import KeptFilters, mistake
 
 FILTER, WHERE, EXCLUDE, ALLOW = KEYS = ("sidbeam_filter", "sidbeam_where", "sidbeam_exclude", "sidbeam_allow")
 MAX_LISTED, MAX_WHERE = 10_000, 4096
 
-_KEPT = 32  # filters of texts that a catalogue keeps; a prepared one takes up to 0.8 bytes per SID
+_KEPT = 32  # filters of texts that a catalogue keeps
 _log = logging.getLogger(__name__)
 
 Ids = tuple[Union[int, str], ...]
@@ -66,42 +67,42 @@ class CatalogueRules:
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise InvalidArgument(f"catalogue {name!r}: {setting} is {shown(value)}, expected an integer from 0 on")
         self._name, self._index, self._max_listed, self._max_where = name, index, max_listed, max_where
-        self._filters = _named_filters(name, index, filters)
+        self._filters = self._kept(index, filters)
         self._alive: weakref.WeakValueDictionary[RequestRules, Constraint] = weakref.WeakValueDictionary()
-        self._texts: dict[tuple[Optional[str], str], Filter] = {}  # of requests; the last one asked for stands last
-        self._taken: dict[tuple[Optional[str], str], Filter] = {}  # those of the version before, until asked for
+
+    def _kept(self, index: Index, filters: Optional[Mapping[str, Union[str, Filter]]]) -> KeptFilters:
+        if filters is not None and not isinstance(filters, Mapping):
+            raise self._wrong(f"filters is {kind_of(filters)}, expected texts by name")
+        for key, given in (filters or {}).items():
+            if not isinstance(given, (str, Filter)):
+                raise self._wrong(f"filter {key!r} is {kind_of(given)}, expected a text")
+        try:
+            return KeptFilters(index, filters or {}, _KEPT)
+        except InvalidArgument as error:
+            raise self._wrong(error.message) from error
 
     def on(self, index: Index) -> CatalogueRules:
         """The same on another version of the catalogue, with what is known to be asked for prepared."""
         moved = CatalogueRules(self._name, index, None, self._max_listed, self._max_where)
-        moved._filters = {name: self._moved(kept, index) for name, kept in self._filters.items()}
-        moved._taken = {asked: self._moved(kept, index) for asked, kept in list(self._texts.items())}
-        return moved
-
-    @staticmethod
-    def _moved(kept: Filter, index: Index) -> Filter:
-        moved = kept.on(index)
-        if kept.info.prepared:
-            moved.prepare()
+        moved._filters = self._filters.on(index)
         return moved
 
     def check_live(self) -> None:
         """Refuses filters that a compaction would leave without items."""
-        for name, kept in self._filters.items():
+        for name, kept in self._filters.named.items():
             if kept.text is None:
                 raise self._wrong(f"filter {name!r} is a set of rows, expected a text: a live catalogue renumbers rows")
 
     def prepare(self) -> None:
         """Derives what searches read of the named filters, so that no request waits for it."""
-        for kept in self._filters.values():
-            kept.prepare()
+        self._filters.prepare()
 
     def read(self, arguments: Mapping[str, Any]) -> Optional[RequestRules]:
         """Checks what a request says, a text by parsing it, and makes nothing else; None: no rules."""
         given = given_keys(arguments)
         name, where = arguments.get(FILTER), arguments.get(WHERE)
-        if FILTER in given and (not isinstance(name, str) or name not in self._filters):
-            raise self._wrong(f"{FILTER} is {shown(name)}, expected one of {sorted(self._filters)}")
+        if FILTER in given and (not isinstance(name, str) or name not in self._filters.named):
+            raise self._wrong(f"{FILTER} is {shown(name)}, expected one of {sorted(self._filters.named)}")
         if WHERE in given:
             self._check_text(where)
             self._filter(name, where)
@@ -126,21 +127,10 @@ class CatalogueRules:
                 _log.debug("catalogue %r: %d of %d ids of %s name no item", self._name, count, len(ids or ()), key)
 
     def _filter(self, name: Optional[str], where: Optional[str]) -> Optional[Filter]:
-        if where is None:
-            return None if name is None else self._filters[name]
-        asked = (name, where)
-        kept = self._texts.pop(asked, None) or self._taken.pop(asked, None) or self._parse(name, where)
-        self._texts[asked] = kept
-        for oldest in list(self._texts)[:-_KEPT]:
-            self._texts.pop(oldest, None)
-        return kept
-
-    def _parse(self, name: Optional[str], where: str) -> Filter:
         try:
-            made = self._index.filter(where)
-            return made if name is None else self._filters[name] & made
+            return self._filters.get(name, where)
         except InvalidArgument as error:
-            raise self._wrong(f"{WHERE}: {_mistake(error)}") from error
+            raise self._wrong(f"{WHERE}: {mistake(error)}") from error
 
     def _check_text(self, where: Any) -> None:
         if not isinstance(where, str):
@@ -168,24 +158,3 @@ class CatalogueRules:
 
     def _wrong(self, message: str) -> InvalidArgument:
         return InvalidArgument(f"catalogue {self._name!r}: {message}")
-
-
-def _named_filters(
-    name: str, index: Index, filters: Optional[Mapping[str, Union[str, Filter]]]
-) -> dict[str, Filter]:
-    if filters is not None and not isinstance(filters, Mapping):
-        raise InvalidArgument(f"catalogue {name!r}: filters is {kind_of(filters)}, expected texts by name")
-    made = {}
-    for key, given in (filters or {}).items():
-        if not isinstance(given, (str, Filter)):
-            raise InvalidArgument(f"catalogue {name!r}: filter {key!r} is {kind_of(given)}, expected a text")
-        try:
-            made[key] = index.filter(given) if isinstance(given, str) else given
-            made[key] & index.filter("true")  # fails for one of another index
-        except InvalidArgument as error:
-            raise InvalidArgument(f"catalogue {name!r}: filter {key!r}: {_mistake(error)}") from error
-    return made
-
-
-def _mistake(error: InvalidArgument) -> str:
-    return error.message.removeprefix("filter: ")

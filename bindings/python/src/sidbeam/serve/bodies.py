@@ -1,0 +1,121 @@
+"""JSON of requests, strictly: what is not as expected is refused with its path. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn, Optional, Sequence
+
+from .refusals import Refusal, mistake, shown
+
+
+class _Missing:
+    """What a member is that is not there."""
+
+
+MISSING = _Missing()
+
+
+class _Object(dict[str, Any]):
+    """An object, with the first of its names that is given twice, of whose values it has the last."""
+
+    twice: Optional[str] = None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> _Object:
+    made = _Object(pairs)
+    if len(made) < len(pairs):
+        seen: set[str] = set()
+        made.twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+    return made
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+_decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_number)
+
+
+def parse(body: bytes) -> Any:
+    """The value of a body. What is within it is refused where it is looked at: there its path is known."""
+    try:
+        return _decoder.decode(body.decode())
+    except UnicodeDecodeError as error:
+        raise _no_json(f"byte {error.start} is not UTF-8") from None
+    except RecursionError:
+        raise _no_json("it is nested too deeply") from None
+    except ValueError as error:  # also of an integer of thousands of digits
+        raise _no_json(str(error)) from None
+
+
+def _no_json(why: str) -> Refusal:
+    return Refusal("invalid_argument", f"the body is no JSON: {why}", "")
+
+
+def members(value: Any, path: str, known: Sequence[str]) -> dict[str, Any]:
+    """The members of an object, which has no others than those that are known; path is "" of the body itself."""
+    if not isinstance(value, _Object):
+        expected = f"an object with some of [{', '.join(known)}]"
+        raise (
+            mistake(path, value, expected)
+            if path
+            else Refusal("invalid_argument", f"the body is {shown(value)}, expected {expected}", "")
+        )
+    for name in value:
+        if name not in known:
+            where = of(path, name)
+            raise Refusal(
+                "invalid_argument", f"there is no member {shown(name)}, expected some of [{', '.join(known)}]", where
+            )
+    if value.twice is not None:
+        where = of(path, value.twice)
+        raise Refusal("invalid_argument", f"{where} is given twice", where)
+    return value
+
+
+def of(path: str, name: str) -> str:
+    """The path of a member, as it can be written: half of a surrogate pair cannot."""
+    whole = f"{path}.{name}" if path else name
+    return whole[:200].encode("utf-8", "backslashreplace").decode()
+
+
+def given(object: dict[str, Any], name: str, path: str, expected: str) -> Any:
+    """A member that must be there."""
+    value = object.get(name, MISSING)
+    if value is MISSING:
+        where = of(path, name)
+        raise Refusal("invalid_argument", f"{where} is missing, expected {expected}", where)
+    return value
+
+
+def array(value: Any, path: str, expected: str, least: int = 0, most: Optional[int] = None) -> list[Any]:
+    if not isinstance(value, list):
+        raise mistake(path, value, expected)
+    if len(value) < least or (most is not None and len(value) > most):
+        bounds = f"{least} or more" if most is None else f"{least} .. {most}"
+        raise Refusal("invalid_argument", f"{path} has {len(value)} elements, expected {bounds}", path)
+    return value
+
+
+def integer(value: Any, path: str, least: int, most: int, expected: Optional[str] = None) -> int:
+    if type(value) is not int or not least <= value <= most:  # a bool is an int
+        raise mistake(path, value, expected or f"{least} .. {most}")
+    return value
+
+
+def text(value: Any, path: str) -> str:
+    if type(value) is not str:
+        raise mistake(path, value, "a string")
+    if not is_text(value):
+        raise Refusal("invalid_argument", f"{path} has half of a surrogate pair, expected a text", path)
+    return value
+
+
+def is_text(value: str) -> bool:
+    if value.isascii():
+        return True
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
