@@ -113,6 +113,20 @@ class Newest(Generic[V]):
             raise
         self._version = version
 
+    def renew(self, make: Made[V]) -> None:
+        """Has another ``make`` prepare the newest version anew, and the next ones. Raises what it does; then all is as
+        it was."""
+        catalog = self.catalog()
+        with self._lock:
+            before = self._make, self._refused
+            self._make = make
+            try:
+                self._prepare(catalog.snapshot())
+            except BaseException:
+                self._make, self._refused = before
+                raise
+            self._refused = self._said = None
+
     def report(self, error: Exception) -> None:
         if str(error) != self._said:
             self._said = str(error)

@@ -13,6 +13,7 @@ class _Missing:
 
 
 MISSING = _Missing()
+BODY = "body"  # the path of all of it
 
 
 class _Object(dict[str, Any]):
@@ -49,7 +50,7 @@ def parse(body: bytes) -> Any:
 
 
 def _no_json(why: str) -> Refusal:
-    return Refusal("invalid_argument", f"the body is no JSON: {why}", "")
+    return Refusal("invalid_argument", f"the body is no JSON: {why}", BODY)
 
 
 def members(value: Any, path: str, known: Sequence[str]) -> dict[str, Any]:

@@ -74,10 +74,10 @@ def of_library(error: SidbeamError) -> Refusal:
     return Refusal("internal", error.message)
 
 
-def of_change(error: SidbeamError) -> Refusal:
+def of_change(error: SidbeamError, path: str) -> Refusal:
     """The same of a change: what a catalogue does not take is the client's mistake."""
     if isinstance(error, InvalidArgument):
-        return Refusal("invalid_argument", error.message)
+        return Refusal("invalid_argument", error.message, path)
     if isinstance(error, BadState):
         return Refusal("conflict", error.message)
     return of_library(error)

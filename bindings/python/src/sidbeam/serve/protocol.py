@@ -1,0 +1,141 @@
+"""HTTP/1.1 over a connection: uvicorn's own, with the errors, limits and the way to close of the contract.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Any, Optional
+
+import h11
+from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
+
+from .calls import MAX_HEADERS, new_request_id
+from .refusals import Refusal
+from .service import Service
+
+_LINGER = 2.0  # seconds that a client has to see the end of a connection
+
+
+class Lingering:
+    """A transport that first closes its own half, and then waits for the client to close the other: what would still
+    come on a closed connection resets it, and a client may lose an answer that it has not read yet."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, patience: float) -> None:
+        self._transport, self._loop, self._patience = transport, loop, patience
+        self.ends = False
+
+    def close(self) -> None:
+        if self.is_closing():
+            return
+        self.ends = True
+        try:
+            self._transport.write_eof()
+        except OSError:  # the client has reset it
+            self._transport.abort()
+        self._transport.resume_reading()
+        self._loop.call_later(_LINGER, self._close)
+
+    def _close(self) -> None:
+        self._transport.close()
+        self._loop.call_later(self._patience, self._transport.abort)  # of a client that does not read
+
+    def is_closing(self) -> bool:
+        return self.ends or self._transport.is_closing()
+
+    def write(self, data: bytes) -> None:
+        if not self.is_closing():
+            self._transport.write(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+class Protocol(H11Protocol):
+    """Of a connection. The limits are those of the application, which is a :class:`Front`."""
+
+    transport: Lingering  # type: ignore[assignment]
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._service: Service = self.app.service  # type: ignore[attr-defined, union-attr]
+        self._limits = self._service.options
+        self._headers_late: Optional[asyncio.TimerHandle] = None
+        self._client_slow: Optional[asyncio.TimerHandle] = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(Lingering(transport, self.loop, self._limits.body_time))  # type: ignore[arg-type]
+        self._service.accepted += 1
+        if len(self.connections) > self._limits.connections:
+            self._refuse(Refusal("overloaded", f"{self._limits.connections} connections are open, as many as may"))
+        else:
+            late = self.loop.call_later(self._limits.idle_time, self.timeout_keep_alive_handler)
+            self.timeout_keep_alive_task = late
+
+    def connection_lost(self, exc: Optional[Exception]) -> None:
+        self._headers_late, self._client_slow = _stopped(self._headers_late), _stopped(self._client_slow)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.ends:
+            return
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE or self.transport.ends:
+            self._headers_late = _stopped(self._headers_late)
+        elif self._headers_late is None:
+            self._headers_late = self.loop.call_later(self._limits.header_time, self._end_of_patience)
+
+    def _end_of_patience(self) -> None:
+        self._refuse(Refusal("timeout", f"the headers did not come within {self._limits.header_time:g} s"))
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._client_slow = self.loop.call_later(self._limits.body_time, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        self._client_slow = _stopped(self._client_slow)
+        super().resume_writing()
+
+    def send_400_response(self, msg: str) -> None:
+        """Called where the client's bytes are no HTTP, or where its headers do not end."""
+        error = sys.exc_info()[1]
+        if self.cycle is not None and not self.cycle.response_complete:  # its body is what is no HTTP
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if getattr(error, "error_status_hint", 400) == 431:
+            self._refuse(Refusal("headers_too_large", f"the headers have more than {MAX_HEADERS} bytes"))
+        else:
+            self._refuse(Refusal("invalid_argument", f"this is no HTTP/1.1: {error}"))
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Answers what is no request, and closes the connection."""
+        body = refusal.body(request_id := new_request_id())
+        headers = {
+            **refusal.headers,
+            "content-type": "application/json",
+            "content-length": str(len(body)),
+            "connection": "close",
+            "x-request-id": request_id,
+        }
+        response = h11.Response(
+            status_code=refusal.status, headers=list(headers.items()), reason=STATUS_PHRASES[refusal.status]
+        )
+        try:
+            for event in (response, h11.Data(data=body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        except h11.LocalProtocolError:  # an answer is under way
+            pass
+        self.transport.close()
+
+    def shutdown(self) -> None:
+        try:
+            super().shutdown()
+        except h11.LocalProtocolError:  # the connection ends already
+            self.transport.close()
+
+
+def _stopped(timer: Optional[asyncio.TimerHandle]) -> None:
+    if timer is not None:
+        timer.cancel()

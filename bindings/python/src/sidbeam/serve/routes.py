@@ -1,0 +1,74 @@
+"""The routes of the contract that any index has. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from ..errors import SidbeamError
+from . import bodies
+from .calls import Call
+from .metrics import Page, write_live, write_runner
+from .questions import RULES
+from .recommender import Asked, answer
+from .refusals import Refusal, of_library
+from .service import Service
+from .sources import LiveSource
+
+_LONG = 8192  # bytes of a body that is read on a thread beside
+
+
+class Routes:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def healthz(self, call: Call) -> Any:
+        return {"status": "ok"}
+
+    async def readyz(self, call: Call) -> Any:
+        if self._service.draining.is_set():
+            raise Refusal("draining", "the service is about to end")
+        return {"status": "ready", "version": self._service.served.version}
+
+    async def metrics(self, call: Call) -> Any:
+        service, page = self._service, Page()
+        assert service.recommender is not None
+        service.metrics.write(page, service.connections(), service.draining.is_set())
+        served = service.served
+        service.metrics.write_served(page, served)
+        write_runner(page, service.recommender.runner.stats())
+        if isinstance(service.source, LiveSource):
+            await asyncio.to_thread(write_live, page, service.source, served)
+        return str(page)
+
+    async def reload(self, call: Call) -> Any:
+        await call.no_body(self._service.options.body_time)
+        try:
+            await self._service.reload()
+        except Exception as error:
+            raise Refusal("internal", str(error)) from error
+        return {"version": self._service.served.version}
+
+    async def recommend(self, call: Call) -> Any:
+        body = await call.body(self._service.options.body_time)
+        limit = call.limit(self._service.options.timeout)
+        try:
+            return await call.answered(self._recommend(call, body, limit), limit)
+        except SidbeamError as error:
+            raise of_library(error) from error
+
+    async def _recommend(self, call: Call, body: bytes, limit: float) -> Any:
+        service = self._service
+        assert service.recommender is not None
+        asked = await self._ready(body)
+        service.metrics.asked(asked.question)
+        return answer(asked, await service.recommender.results(asked, limit - call.seconds))
+
+    async def _ready(self, body: bytes) -> Asked:
+        service = self._service
+        assert service.recommender is not None
+        served, long = service.served, len(body) > _LONG
+        value = await service.aside(bodies.parse, body) if long else bodies.parse(body)
+        if long or (isinstance(value, dict) and RULES & value.keys()):
+            return await service.aside(service.recommender.ready, value, served)
+        return service.recommender.ready(value, served)
