@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn, Optional, Sequence
 
-from .refusals import Refusal, mistake, shown
+from .refusals import Refusal, mistake
 
 
 class _Missing:
@@ -34,15 +34,23 @@ def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number of JSON")
 
 
+_LONGEST_PATH = 200
+
 _decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_number)
 
 
 def parse(body: bytes) -> Any:
     """The value of a body. What is within it is refused where it is looked at: there its path is known."""
     try:
-        return _decoder.decode(body.decode())
+        text = body.decode()
+        value = _decoder.decode(text)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
     except UnicodeDecodeError as error:
         raise _no_json(f"byte {error.start} is not UTF-8") from None
+    except UnicodeEncodeError:
+        raise _no_json("it has half of a surrogate pair") from None
     except RecursionError:
         raise _no_json("it is nested too deeply") from None
     except ValueError as error:  # also of an integer of thousands of digits
@@ -55,19 +63,13 @@ def _no_json(why: str) -> Refusal:
 
 def members(value: Any, path: str, known: Sequence[str]) -> dict[str, Any]:
     """The members of an object, which has no others than those that are known; path is "" of the body itself."""
+    expected = f"some of [{', '.join(known)}]"
     if not isinstance(value, _Object):
-        expected = f"an object with some of [{', '.join(known)}]"
-        raise (
-            mistake(path, value, expected)
-            if path
-            else Refusal("invalid_argument", f"the body is {shown(value)}, expected {expected}", "")
-        )
+        raise mistake(path or BODY, value, f"an object with {expected}")
     for name in value:
         if name not in known:
             where = of(path, name)
-            raise Refusal(
-                "invalid_argument", f"there is no member {shown(name)}, expected some of [{', '.join(known)}]", where
-            )
+            raise Refusal("invalid_argument", f"there is no member {where}, expected {expected}", where)
     if value.twice is not None:
         where = of(path, value.twice)
         raise Refusal("invalid_argument", f"{where} is given twice", where)
@@ -75,9 +77,8 @@ def members(value: Any, path: str, known: Sequence[str]) -> dict[str, Any]:
 
 
 def of(path: str, name: str) -> str:
-    """The path of a member, as it can be written: half of a surrogate pair cannot."""
-    whole = f"{path}.{name}" if path else name
-    return whole[:200].encode("utf-8", "backslashreplace").decode()
+    """The path of a member; long ones are cut."""
+    return (f"{path}.{name}" if path else name)[:_LONGEST_PATH]
 
 
 def given(object: dict[str, Any], name: str, path: str, expected: str) -> Any:
@@ -107,16 +108,4 @@ def integer(value: Any, path: str, least: int, most: int, expected: Optional[str
 def text(value: Any, path: str) -> str:
     if type(value) is not str:
         raise mistake(path, value, "a string")
-    if not is_text(value):
-        raise Refusal("invalid_argument", f"{path} has half of a surrogate pair, expected a text", path)
     return value
-
-
-def is_text(value: str) -> bool:
-    if value.isascii():
-        return True
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

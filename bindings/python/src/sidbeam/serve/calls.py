@@ -20,6 +20,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 MAX_BODY = 1 << 20
 MAX_HEADERS = 16 << 10  # bytes, with the request's line
 TIMEOUT = "X-Request-Timeout-Ms"
+_SKIPPED = 256 << 10  # bytes of a body that nobody wants, and which the next request may come after
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _MOST_MS = 86_400_000
 
@@ -45,8 +46,15 @@ class Call:
         self.trace = trace_parent(self.headers.get("traceparent"))
         self.route = "other"
         self.receive = receive
-        framed = self.headers.get("content-length", "0") != "0" or "transfer-encoding" in self.headers
-        self.unread = framed  #: whether some of its body may still come, so that its answer must close the connection
+        declared = self.headers.get("content-length", "0")
+        endless = "transfer-encoding" in self.headers
+        self.unread = endless or declared != "0"  #: whether some of its body may still come
+        self.closes = endless or "expect" in self.headers or not declared.isdigit() or int(declared) > _SKIPPED
+
+    @property
+    def must_close(self) -> bool:
+        """Whether the connection ends with the answer: the rest of the body may be long."""
+        return self.unread and self.closes
 
     @property
     def seconds(self) -> float:
@@ -70,6 +78,7 @@ class Call:
         try:
             body = await asyncio.wait_for(self._whole(), max(seconds - self.seconds, 0))
         except asyncio.TimeoutError:
+            self.closes = True
             raise Refusal("timeout", f"the body did not come within {seconds:g} s") from None
         self.unread = False
         return body
@@ -104,8 +113,8 @@ class Call:
     async def answered(
         self, work: Coroutine[Any, Any, T], limit: Optional[float] = None, until: Optional[asyncio.Event] = None
     ) -> T:
-        """What the work returns. It is cancelled if the client hangs up, so many seconds since the request came are
-        over, or the service is about to end, as ``until`` tells."""
+        """What the work returns. It is cancelled, and over, if the client hangs up, so many seconds since the request
+        came are over, or the service is about to end, as ``until`` tells."""
         task, gone = asyncio.ensure_future(work), asyncio.ensure_future(self._hang_up())
         ends = [] if until is None else [asyncio.ensure_future(until.wait())]
         left = None if limit is None else max(limit - self.seconds, 0)
@@ -113,7 +122,6 @@ class Call:
             await asyncio.wait([task, gone, *ends], timeout=left, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()
-            task.add_done_callback(_seen)
             if gone.done():
                 raise HungUp
             if any(end.done() for end in ends):
@@ -122,6 +130,9 @@ class Call:
         finally:
             for one in (task, gone, *ends):
                 one.cancel()
+            if not task.done():
+                await asyncio.wait([task])
+                _seen(task)
 
     async def _hang_up(self) -> None:
         while (await self.receive())["type"] != "http.disconnect":

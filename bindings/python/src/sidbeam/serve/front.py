@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import logging
 from typing import Any, Awaitable, Callable, MutableMapping, Optional
@@ -143,22 +144,24 @@ class Front:
 
     def _headers(self, call: Call) -> list[tuple[bytes, bytes]]:
         headers = [(b"x-request-id", call.request_id.encode())]
-        if call.unread or self.service.draining.is_set():
+        if call.must_close or self.service.draining.is_set():
             headers.append((b"connection", b"close"))
         return headers
 
     async def _refusal(self, call: Call, scope: Scope, receive: Receive, send: Send) -> Optional[Refusal]:
         """Answers a request, or says why not."""
         try:
-            if _size_of(scope) > MAX_HEADERS:
-                call.unread = True
-                raise Refusal("headers_too_large", f"the headers have more than {MAX_HEADERS} bytes")
+            if (wrong := _beyond(scope)) is not None:
+                call.unread = call.closes = True
+                return wrong
             await self._router(scope, receive, send)
             return None
         except Refusal as refusal:
             return refusal
         except HungUp:
             raise
+        except asyncio.CancelledError:  # the time of draining is over
+            return Refusal("draining", "the service ends")
         except Exception as error:
             logs.event("failed", logging.ERROR, message=str(error), request_id=call.request_id, cause=error)
             return Refusal("internal", "this is not your mistake: the service's log has more")
@@ -183,7 +186,11 @@ class Front:
         )
 
 
-def _size_of(scope: Scope) -> int:
-    """Bytes of a request's line and headers, as they were sent."""
+def _beyond(scope: Scope) -> Optional[Refusal]:
+    """Why a request is not looked at."""
+    if scope["http_version"] not in ("1.0", "1.1"):
+        return Refusal("invalid_argument", f"this is HTTP/{scope['http_version']}, expected HTTP/1.1")
     line = len(scope["method"]) + len(scope["raw_path"]) + len(scope["query_string"]) + len("  HTTP/1.1\r\n\r\n")
-    return line + sum(len(name) + len(value) + len(": \r\n") for name, value in scope["headers"])
+    if line + sum(len(name) + len(value) + len(": \r\n") for name, value in scope["headers"]) > MAX_HEADERS:
+        return Refusal("headers_too_large", f"the headers have more than {MAX_HEADERS} bytes")
+    return None

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, Callable, Union
 
 from ..enums import IdType
-from .bodies import array, is_text
+from .bodies import array
 from .refusals import mistake
 
 Id = Union[int, str]
 
 
 def _is_name(value: Any) -> bool:
-    return type(value) is str and is_text(value)
+    return type(value) is str
 
 
 def _is_signed(value: Any) -> bool:

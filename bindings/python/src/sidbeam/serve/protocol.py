@@ -82,10 +82,15 @@ class Protocol(H11Protocol):
         if self.transport.ends:
             return
         super().data_received(data)
-        if self.conn.their_state is not h11.IDLE or self.transport.ends:
+        if self.transport.ends or not self._owes():
             self._headers_late = _stopped(self._headers_late)
         elif self._headers_late is None:
             self._headers_late = self.loop.call_later(self._limits.header_time, self._end_of_patience)
+
+    def _owes(self) -> bool:
+        """Whether the client has begun headers, or is not done with a body that nobody waits for."""
+        answered = self.cycle is not None and self.cycle.response_complete
+        return self.conn.their_state is h11.IDLE or (answered and self.conn.their_state is h11.SEND_BODY)
 
     def _end_of_patience(self) -> None:
         self._refuse(Refusal("timeout", f"the headers did not come within {self._limits.header_time:g} s"))

@@ -12,10 +12,11 @@ from .metrics import Page, write_live, write_runner
 from .questions import RULES
 from .recommender import Asked, answer
 from .refusals import Refusal, of_library
+from .served import Served
 from .service import Service
 from .sources import LiveSource
 
-_LONG = 8192  # bytes of a body that is read on a thread beside
+_LONG = 32 << 10  # bytes of a body that is read on a thread beside
 
 
 class Routes:
@@ -32,14 +33,20 @@ class Routes:
 
     async def metrics(self, call: Call) -> Any:
         service, page = self._service, Page()
-        assert service.recommender is not None
-        service.metrics.write(page, service.connections(), service.draining.is_set())
         served = service.served
+        runner = await asyncio.to_thread(self._runner_page, served)
+        service.metrics.write(page, service.connections(), service.draining.is_set())
         service.metrics.write_served(page, served)
+        return f"{page}{runner}"
+
+    def _runner_page(self, served: Served) -> Page:
+        """What the library counts, which may have to wait for a publish that runs."""
+        service, page = self._service, Page()
+        assert service.recommender is not None
         write_runner(page, service.recommender.runner.stats())
         if isinstance(service.source, LiveSource):
-            await asyncio.to_thread(write_live, page, service.source, served)
-        return str(page)
+            write_live(page, service.source, served)
+        return page
 
     async def reload(self, call: Call) -> Any:
         await call.no_body(self._service.options.body_time)

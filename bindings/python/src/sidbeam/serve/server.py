@@ -52,7 +52,9 @@ def _server(service: Service) -> _Server:
         h11_max_incomplete_event_size=MAX_HEADERS,
     )
     server = _Server(config)
-    service.connections = lambda: len(server.server_state.connections)
+    state = server.server_state
+    # A client may have gone whose request is not over yet.
+    service.connections = lambda: max(len(state.connections), len(state.tasks))
     return server
 
 
@@ -78,11 +80,9 @@ def _allow_connections() -> None:
 def _listener(address: Address) -> socket.socket:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     try:
-        listener = socket.create_server(tuple(address), family=family, backlog=1024)
+        return socket.create_server(tuple(address), family=family, backlog=1024)
     except OSError as error:
         raise OSError(f"cannot listen on {address}: {error.strerror or error}") from error
-    logs.event("listening", address=str(Address(*listener.getsockname()[:2])))
-    return listener
 
 
 async def _serve(options: Options, listener: socket.socket) -> int:
@@ -90,6 +90,7 @@ async def _serve(options: Options, listener: socket.socket) -> int:
     server = _server(service)
     serving = asyncio.create_task(server.serve([listener]))
     _heed_signals(service)
+    logs.event("listening", address=str(Address(*listener.getsockname()[:2])))
     opening = asyncio.create_task(service.open())
     ending = asyncio.create_task(service.draining.wait())
     await asyncio.wait([opening, ending, serving], return_when=asyncio.FIRST_COMPLETED)
