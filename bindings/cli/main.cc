@@ -8,6 +8,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <new>
 #include <string>
 
@@ -47,10 +48,13 @@ int main(int argc, char** argv) {
       "Example:\n"
       "  sidbeam build --input catalogue.index.json --output catalogue.sidx\n"
       "  sidbeam decode catalogue.sidx --logits logits.npy --beams 10\n"
-      "'sidbeam COMMAND --help' explains a command.");
+      "'sidbeam COMMAND --help' explains a command. 'sidbeam serve', a service over HTTP, is in the Python package:\n"
+      "pip install 'sidbeam[serve]'.");
   std::signal(SIGXFSZ, SIG_IGN);  // a write past a size limit fails with a message instead
   cli::catch_lost_pages(argc > 1 ? "sidbeam " + std::string(argv[1]) : "sidbeam");
   try {
+    if (argc > 1 && std::strcmp(argv[1], "serve") == 0)
+      throw cli::UsageError("'serve' is a command of the Python package: pip install 'sidbeam[serve]'");
     for (AddCommand* const add : kCommands) add(program.commands());
     program.run(argc, argv);
     return 0;

@@ -21,7 +21,8 @@ if command -v ccache >/dev/null; then export CMAKE_C_COMPILER_LAUNCHER=ccache CM
 "$work/making/bin/pip" wheel -v --no-deps -w "$work/wheels" --config-settings=build-dir=../../build/release \
   --config-settings=cmake.define.SIDBEAM_WERROR=ON --config-settings=cmake.define.SIDBEAM_PRECOMPILE=ON \
   "$work/sources/bindings/python" >"$log" 2>&1 || fail "no wheel"
-cp samples/minimal.py "$work/"
+cp samples/minimal.py bindings/python/tests/serve_one.py "$work/"
+python3 tests/bindings/tiny_model.py "$work/model"
 rm -rf "$work/sources" "$work/making"
 
 "$python" -m venv "$work/clean"
@@ -52,3 +53,12 @@ assert len(mapped) == 2 and all(pathlib.Path(name).parent == folder for name in 
 licences = list(folder.parent.glob("sidbeam-*.dist-info/**/LICENSE"))
 assert licences, "no licence"
 PROGRAM
+printf '{"item": 7, "sid": [1, 2, 3]}\n' >"$work/a.jsonl"
+sidbeam=$work/clean/bin/sidbeam
+"$sidbeam" build --input "$work/a.jsonl" --output "$work/a.sidx" --codes 16,16,16 >>"$log" 2>&1 || fail "sidbeam build"
+serve=("$sidbeam" serve --model "$work/model" --index "$work/a.sidx" --offsets 0,16,32 --prompt 9 --listen 127.0.0.1:0)
+! "${serve[@]}" >"$work/said" 2>&1 || fail "it serves without Starlette"
+grep -qx "sidbeam serve: [a-z]* is not installed: pip install 'sidbeam\[serve\]'" "$work/said" ||
+  fail "another answer: $(cat "$work/said")"
+"$work/clean/bin/pip" install -q "$(ls "$work"/wheels/sidbeam-*.whl)[serve]" >>"$log" 2>&1 || fail "cannot install serve"
+"$work/clean/bin/python" -I "$work/serve_one.py" "${serve[@]}" --log json >>"$log" 2>&1 || fail "sidbeam serve"

@@ -32,6 +32,11 @@ class Misuse(Case):
     def test_unknown_command(self):
         self.misused("'built', expected a command: build, synth", "built")
 
+    def test_the_service_is_in_another_package(self):
+        for arguments in ["serve"], ["serve", "--model", "x"]:
+            self.misused("'serve' is a command of the Python package: pip install 'sidbeam[serve]'", *arguments)
+        self.assertIn("pip install 'sidbeam[serve]'", self.ok("--help"))
+
     def test_command_of_a_command(self):
         self.misused("expected a command: create, add", "catalog")
         self.misused("'put', expected a command: create, add", "catalog", "put")
