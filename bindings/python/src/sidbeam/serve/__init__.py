@@ -21,8 +21,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     try:
         from .server import run
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "h11"):
+        name = (error.name or "").partition(".")[0]
+        if name not in ("starlette", "uvicorn", "h11"):
             raise
-        print(f"sidbeam serve: {error.name} is not installed: pip install 'sidbeam[serve]'", file=sys.stderr)
+        print(f"sidbeam serve: {name} is not installed: pip install 'sidbeam[serve]'", file=sys.stderr)
         return 1
     return run(options)

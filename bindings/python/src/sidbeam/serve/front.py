@@ -131,14 +131,14 @@ class Front:
                 message["headers"] = [*message["headers"], *self._headers(call)]
             await send(message)
 
-        with self._tracer.span(call) as span:
+        with self._tracer.span(call.method, call.headers) as span:
             try:
                 refusal = await self._refusal(call, scope, receive, send_ours)
                 if refusal is not None and status == HUNG_UP:  # nothing was sent
                     await self._refuse(call, refusal, scope, receive, send_ours)
             except HungUp:
                 pass
-            self._tracer.answered(span, call, status)
+            self._tracer.answered(span, call.method, call.route, status)
         self.service.metrics.answered(call.route, status, call.seconds)
         self._log(call, status, refusal)
 

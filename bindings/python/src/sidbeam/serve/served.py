@@ -48,7 +48,7 @@ def read_texts(path: Optional[str]) -> dict[str, str]:
         texts = bodies.members(given, "", list(given) if isinstance(given, dict) else [])
         for name, text in texts.items():
             if not _NAME.fullmatch(name):
-                raise bodies.mistake("a name", name, 'expected 1 .. 64 letters, digits, "_", "." and "-"')
+                raise bodies.mistake("a name", name, '1 .. 64 letters, digits, "_", "." and "-"')
             bodies.text(text, name)
         return dict(texts)
     except Refusal as error:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from typing import TYPE_CHECKING, Any, ContextManager, NamedTuple, Optional
-
-if TYPE_CHECKING:
-    from .calls import Call
+from typing import Any, ContextManager, Mapping, NamedTuple, Optional
 
 _HEADER = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?")
 
@@ -38,23 +35,20 @@ class Tracer:
         self._trace, self._propagate = trace, propagate
         self._tracer = trace.get_tracer("sidbeam.serve")
 
-    def span(self, call: Call) -> ContextManager[Any]:
+    def span(self, method: str, headers: Mapping[str, str]) -> ContextManager[Any]:
         """Of None where OpenTelemetry is not installed."""
         if self._trace is None:
             return contextlib.nullcontext()
         return self._tracer.start_as_current_span(  # type: ignore[no-any-return]
-            call.method, context=self._propagate.extract(call.headers), kind=self._trace.SpanKind.SERVER
+            method, context=self._propagate.extract(headers), kind=self._trace.SpanKind.SERVER
         )
 
-    def answered(self, span: Any, call: Call, status: int) -> None:
+    def answered(self, span: Any, method: str, route: str, status: int) -> None:
         if span is None:
             return
-        span.update_name(f"{call.method} {call.route}")
-        for name, value in (
-            ("http.request.method", call.method),
-            ("http.route", call.route),
-            ("http.response.status_code", status),
-        ):
-            span.set_attribute(name, value)
+        span.update_name(f"{method} {route}")
+        span.set_attribute("http.request.method", method)
+        span.set_attribute("http.route", route)
+        span.set_attribute("http.response.status_code", status)
         if status >= 500:
             span.set_status(self._trace.StatusCode.ERROR)
