@@ -8,11 +8,13 @@ import numpy as np
 
 from ..enums import IdType
 from ..index import Index
+from ..info import IndexInfo
 from .ids import Id
 
 _CHUNK = 1 << 16  # ids that are read at a time
 _GROWTH = 16  # what came since is sorted into the rest once it is a sixteenth of it
-_END = 1 << 31  # above every code: the end of a SID comes after all of them
+_END = 2**31 - 1  # above every code: the end of a SID comes after all of them
+_TYPES = {IdType.I64: np.int64, IdType.U64: np.uint64, IdType.STRING: np.object_}
 
 
 class _Sorted(NamedTuple):
@@ -26,10 +28,13 @@ class _Sorted(NamedTuple):
 
     def find(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The rows of those keys that are there, and which of the keys each has."""
-        first = np.searchsorted(self.keys, keys)
-        counts = np.searchsorted(self.keys, keys, "right") - first
-        owners = np.repeat(np.arange(len(keys)), counts)
-        within = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+        first = self.keys.searchsorted(keys)
+        counts = self.keys.searchsorted(keys, "right") - first
+        owners = counts.nonzero()[0]
+        if counts.max(initial=0) <= 1:
+            return self.rows[first[owners]], owners
+        owners = owners.repeat(counts[owners])
+        within = np.arange(len(owners)) - (counts.cumsum() - counts)[owners]
         return self.rows[first[owners] + within], owners
 
 
@@ -44,58 +49,59 @@ class ItemTable:
     """
 
     def __init__(self, index: Index, before: Optional[ItemTable] = None) -> None:
-        self._index, info = index, index.info
-        self._generation, self._version, self._count = info.generation, info.version, info.items
-        goes_on = before is not None and info.generation > 0 and before._generation == info.generation
-        first = 0
-        self._rest, self._added = _NONE, _NONE
-        if before is not None and goes_on and before._version <= info.version:
+        self._index, self._info = index, index.info
+        first, self._rest, self._added = 0, _NONE, _NONE
+        if before is not None and before._goes_on_with(self._info):
             first, self._rest, self._added = before._read, before._rest, before._added
-        self._read = max(first, info.items)
-        if first < info.items:
+        self._read = max(first, self._info.items)
+        if first < self._info.items:
             self._added = self._added.joined(self._sorted(first))
         if len(self._added.rows) * _GROWTH > len(self._rest.rows):
             self._rest, self._added = self._rest.joined(self._added), _NONE
 
+    def _goes_on_with(self, info: IndexInfo) -> bool:
+        return 0 < info.generation == self._info.generation and self._info.version <= info.version
+
     def _sorted(self, first: int) -> _Sorted:
-        starts = range(first, self._count, _CHUNK)
-        rows = np.arange(first, self._count)
+        rows = np.arange(first, self._info.items)
+        starts = range(first, self._info.items, _CHUNK)
         keys = [self._keys_of(self._index.item_ids(rows[at - first : at - first + _CHUNK])) for at in starts]
         return _NONE.joined(_Sorted(np.concatenate(keys), rows))
 
     def _keys_of(self, ids: np.ndarray) -> np.ndarray:
-        if self._index.info.id_type == IdType.STRING:
+        if self._info.id_type == IdType.STRING:
             return np.fromiter(map(hash, ids.tolist()), np.int64, len(ids))
         return ids.view(np.int64)
 
     def find(self, ids: Sequence[Id]) -> tuple[np.ndarray, np.ndarray]:
         """The rows of those items that have some, and which of the ids each is of; ids of the index's type."""
-        id_type = self._index.info.id_type
-        dtype = {IdType.STRING: object, IdType.U64: np.uint64}.get(id_type, np.int64)
-        wanted = np.array(ids, dtype)
+        wanted = np.array(ids, _TYPES[self._info.id_type])
         keys = self._keys_of(wanted)
-        found = [part.find(keys) for part in (self._rest, self._added)]
-        rows, owners = (np.concatenate(parts) for parts in zip(*found))
-        there = rows < self._count  # of a version that was gone back to there may be more
-        if id_type == IdType.STRING:
-            there[there] = self._index.item_ids(rows[there]) == wanted[owners[there]]  # hashes may be equal by chance
-        return rows[there], owners[there]
+        rows, owners = self._rest.find(keys)
+        if len(self._added.rows):
+            more, of = self._added.find(keys)
+            rows, owners = np.concatenate([rows, more]), np.concatenate([owners, of])
+        if self._read > self._info.items:  # of a version that was gone back to there are less
+            there = rows < self._info.items
+            rows, owners = rows[there], owners[there]
+        if self._info.id_type == IdType.STRING:  # hashes may be equal by chance
+            there = self._index.item_ids(rows) == wanted[owners]
+            rows, owners = rows[there], owners[there]
+        return rows, owners
 
     def sids(self, ids: Sequence[Id]) -> dict[int, list[int]]:
         """The SIDs of those items that are live, by their places in the list: of an item that has several the least."""
         rows, owners = self.find(ids)
-        if len(rows) == 0:
-            return {}
         ordinals = self._index.item_ordinals(rows)
-        live = self._live(rows, ordinals)
-        codes = self._index.sids(ordinals[live])[0]
+        if self._info.live_items < self._info.items:  # what has gone keeps its row
+            live = np.isin(rows, self._index.item_rows_of(np.unique(ordinals)).rows)
+            ordinals, owners = ordinals[live], owners[live]
+        codes = self._index.sids(ordinals)[0]
+        codes[codes < 0] = _END
         least: dict[int, list[int]] = {}
-        for owner, sid in zip(owners[live].tolist(), np.where(codes < 0, _END, codes.astype(np.int64)).tolist()):
-            least[owner] = min(sid, least.get(owner, sid))
-        return {owner: [code for code in least[owner] if code != _END] for owner in sorted(least)}
-
-    def _live(self, rows: np.ndarray, ordinals: np.ndarray) -> np.ndarray:
-        """Which of the rows, of these ordinals, are live: what has gone keeps its row."""
-        if self._index.info.live_items == self._index.info.items:
-            return np.ones(len(rows), bool)
-        return np.isin(rows, self._index.item_rows_of(np.unique(ordinals)).rows)
+        for owner, sid in zip(owners.tolist(), codes.tolist()):
+            if owner not in least or sid < least[owner]:
+                least[owner] = sid
+        if not self._info.variable_length:
+            return least
+        return {owner: [code for code in sid if code != _END] for owner, sid in least.items()}

@@ -25,11 +25,25 @@ class Lingering:
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, patience: float) -> None:
         self._transport, self._loop, self._patience = transport, loop, patience
+        self._pending: list[bytes] = []
         self.ends = False
+
+    def write(self, data: bytes) -> None:
+        """With what else is written in this turn of the loop: an answer's headers and body are one packet."""
+        if self.is_closing():
+            return
+        if not self._pending:
+            self._loop.call_soon(self._flush)
+        self._pending.append(data)
+
+    def _flush(self) -> None:
+        data, self._pending = b"".join(self._pending), []
+        self._transport.write(data)
 
     def close(self) -> None:
         if self.is_closing():
             return
+        self._flush()
         self.ends = True
         try:
             self._transport.write_eof()
@@ -44,10 +58,6 @@ class Lingering:
 
     def is_closing(self) -> bool:
         return self.ends or self._transport.is_closing()
-
-    def write(self, data: bytes) -> None:
-        if not self.is_closing():
-            self._transport.write(data)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)

@@ -6,7 +6,7 @@ import asyncio
 from concurrent.futures import Future
 from typing import Any, NamedTuple, Optional, Sequence, Union
 
-from ..constraint import Constraint, ConstraintLike
+from ..constraint import Constraint
 from ..errors import InvalidArgument
 from ..index import Index
 from ..kept_filters import mistake as mistake_of
@@ -26,7 +26,7 @@ class Asked(NamedTuple):
 
     question: Question
     served: Served
-    constraint: ConstraintLike
+    constraint: Constraint
     prompts: list[Any]  #: of each history; None: it has no items
 
 
@@ -69,7 +69,7 @@ class Recommender:
             for future in futures:
                 future.cancel()
 
-    def _run(self, prompt: Any, constraint: ConstraintLike, seconds: float) -> Future[Any]:
+    def _run(self, prompt: Any, constraint: Constraint, seconds: float) -> Future[Any]:
         if prompt is None:
             empty: Future[None] = Future()
             empty.set_result(None)
@@ -86,11 +86,10 @@ def answer(asked: Asked, results: Sequence[Optional[Result]]) -> dict[str, Any]:
         "version": asked.served.version,
         "results": [[] if result is None else _items(asked, result) for result in results],
     }
-    if isinstance(asked.constraint, Constraint):
-        if asked.question.exclude is not None:
-            said["unknown_excluded"] = asked.constraint.info.unknown_excluded
-        if asked.question.allow is not None:
-            said["unknown_allowed"] = asked.constraint.info.unknown_allowed
+    if asked.question.exclude is not None:
+        said["unknown_excluded"] = asked.constraint.info.unknown_excluded
+    if asked.question.allow is not None:
+        said["unknown_allowed"] = asked.constraint.info.unknown_allowed
     return said
 
 
@@ -126,9 +125,9 @@ def _known(histories: list[list[Any]], served: Served) -> list[list[list[int]]]:
     return known
 
 
-def _constraint(question: Question, served: Served) -> ConstraintLike:
+def _constraint(question: Question, served: Served) -> Constraint:
     if not question.rules:
-        return served.index
+        return served.constraint
     names = served.filters.named
     if question.filter is not None and question.filter not in names:
         expected = f"one of [{', '.join(sorted(names))}]"

@@ -25,7 +25,7 @@ class Served:
     """
 
     def __init__(self, index: Index, options: Options, texts: Mapping[str, str], before: Optional[Served]) -> None:
-        self.index, self.info = index, index.info
+        self.index, self.info, self.constraint = index, index.info, index.constraint
         try:
             self.filters = KeptFilters(index, texts, options.where_kept)
         except InvalidArgument as error:

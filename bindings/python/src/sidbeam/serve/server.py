@@ -80,9 +80,11 @@ def _allow_connections() -> None:
 def _listener(address: Address) -> socket.socket:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     try:
-        return socket.create_server(tuple(address), family=family, backlog=1024)
+        listener = socket.create_server(tuple(address), family=family, backlog=1024)
     except OSError as error:
         raise OSError(f"cannot listen on {address}: {error.strerror or error}") from error
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # its connections have it too
+    return listener
 
 
 async def _serve(options: Options, listener: socket.socket) -> int:
