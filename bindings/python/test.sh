@@ -16,10 +16,11 @@ venv=build/python/venv
 # Pytest and Hypothesis from the system if it has them, else from pip.
 if [ ! -x $venv/bin/python ]; then "$python" -m venv --system-site-packages $venv; fi
 $venv/bin/python -c 'import numpy, pytest, hypothesis' 2>/dev/null || $venv/bin/pip install -q numpy pytest hypothesis
-# Arrow's tables come from pip alone, in versions that work with NumPy 1 too; without them their tests are skipped.
-$venv/bin/python -c 'import pyarrow, polars, deltalake' 2>/dev/null ||
-  $venv/bin/pip install -q 'pyarrow<21' polars deltalake ||
-  echo "Python: PyArrow, Polars or deltalake could not be installed: the tests of Arrow's tables are skipped" >&2
+# Arrow's tables and OpenTelemetry come from pip alone, in versions that work with NumPy 1 too; without them their tests
+# are skipped.
+$venv/bin/python -c 'import pyarrow, polars, deltalake, opentelemetry.sdk' 2>/dev/null ||
+  $venv/bin/pip install -q 'pyarrow<21' polars deltalake opentelemetry-sdk ||
+  echo "Python: PyArrow, Polars, deltalake or OpenTelemetry could not be installed: their tests are skipped" >&2
 
 cmake -S . -B "$build" -DSIDBEAM_PYTHON=ON -DPython_EXECUTABLE="$python" >build/python/cmake.log 2>&1 ||
   { tail -n 30 build/python/cmake.log; exit 1; }

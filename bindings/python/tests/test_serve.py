@@ -29,7 +29,7 @@ from sidbeam.serve.refusals import Refusal
 from sidbeam.serve.served import read_texts
 from sidbeam.serve.sources import open_source
 from sidbeam.serve.tokens import VARIABLE, Token
-from sidbeam.serve.tracing import trace_parent
+from sidbeam.serve.tracing import Tracer, trace_parent
 
 
 @contextlib.contextmanager
@@ -425,3 +425,24 @@ def test_what_cannot_be_followed(tmp_path: Path) -> None:
     index_of(BASE).save(tmp_path / "a.sidx")
     with pytest.raises(sidbeam.InvalidArgument, match="a.sidx is no folder, expected that of a catalogue to follow"):
         open_source(Options("m", str(tmp_path / "a.sidx"), follow=True))
+
+
+def test_spans() -> None:
+    """Of OpenTelemetry, children of the client's."""
+    pytest.importorskip("opentelemetry.sdk.trace")
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    tracer, exporter, provider = Tracer(), InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    tracer._tracer = provider.get_tracer("sidbeam.serve")
+    header = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    for headers, status in [({"traceparent": header}, 200), ({}, 500)]:
+        with tracer.span("POST", headers) as span:
+            tracer.answered(span, "POST", "/recommend", status)
+    first, second = exporter.get_finished_spans()
+    assert (first.name, first.kind.name, first.parent.span_id) == ("POST /recommend", "SERVER", 0x00F067AA0BA902B7)
+    assert first.context.trace_id == 0x4BF92F3577B34DA6A3CE929D0E0E4736 and first.status.is_ok
+    assert first.attributes["http.response.status_code"] == 200 and first.attributes["http.route"] == "/recommend"
+    assert second.parent is None and not second.status.is_ok

@@ -84,7 +84,8 @@ class Endpoint:
         if isinstance(answer, str):
             response = Response(answer, media_type="text/plain; version=0.0.4; charset=utf-8")
         else:
-            response = Response(encoded(answer), media_type="application/json")
+            body = answer if isinstance(answer, bytes) else encoded(answer)
+            response = Response(body, media_type="application/json")
         await response(scope, receive, send)
 
 
@@ -94,18 +95,21 @@ async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:
 
 def _router(service: Service) -> Router:
     routes, changes = Routes(service), Changes(service)
-    change = {"token": True, "live": "written"}
+
+    def change(route: str, method: str, answer: Callable[[Call], Awaitable[Any]], json: bool = False) -> Endpoint:
+        return Endpoint(service, route, method, answer, token=True, live="written", json=json)
+
     endpoints = [
         Endpoint(service, "/recommend", "POST", routes.recommend, json=True),
         Endpoint(service, "/healthz", "GET", routes.healthz, opened=False, counted=False),
         Endpoint(service, "/readyz", "GET", routes.readyz, counted=False),
         Endpoint(service, "/metrics", "GET", routes.metrics, counted=False),
         Endpoint(service, "/reload", "POST", routes.reload, token=True),
-        Endpoint(service, "/items", "POST", changes.add, json=True, **change),
-        Endpoint(service, "/items/{id}", "DELETE", changes.remove, **change),
-        Endpoint(service, "/publish", "POST", changes.publish, **change),
-        Endpoint(service, "/rollback", "POST", changes.roll_back, json=True, **change),
-        Endpoint(service, "/compact", "POST", changes.compact, **change),
+        change("/items", "POST", changes.add, json=True),
+        change("/items/{id}", "DELETE", changes.remove),
+        change("/publish", "POST", changes.publish),
+        change("/rollback", "POST", changes.roll_back, json=True),
+        change("/compact", "POST", changes.compact),
         Endpoint(service, "/versions", "GET", changes.versions, live="read"),
     ]
     paths = [endpoint.route.replace("{id}", "{id:sidbeam_rest}") for endpoint in endpoints]

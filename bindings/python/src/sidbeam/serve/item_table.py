@@ -53,7 +53,7 @@ class ItemTable:
         first, self._rest, self._added = 0, _NONE, _NONE
         if before is not None and before._goes_on_with(self._info):
             first, self._rest, self._added = before._read, before._rest, before._added
-        self._read = max(first, self._info.items)
+        self._read: int = max(first, self._info.items)
         if first < self._info.items:
             self._added = self._added.joined(self._sorted(first))
         if len(self._added.rows) * _GROWTH > len(self._rest.rows):

@@ -58,6 +58,6 @@ def begin(form: str) -> None:
     logging.basicConfig(handlers=[handler], level=logging.ERROR, force=True)
     _log.setLevel(logging.INFO)
     # Where a line was written, by which thread and process, none of them says: logging need not find out.
-    logging._srcfile = None  # type: ignore[attr-defined]
+    logging._srcfile = None
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     logging.raiseExceptions = False  # a reader of the log that has gone is no reason to write more of it

@@ -70,7 +70,7 @@ class Protocol(H11Protocol):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._service: Service = self.app.service  # type: ignore[attr-defined, union-attr]
+        self._service: Service = self.app.service
         self._limits = self._service.options
         self._headers_late: Optional[asyncio.TimerHandle] = None
         self._client_slow: Optional[asyncio.TimerHandle] = None
@@ -151,6 +151,7 @@ class Protocol(H11Protocol):
             self.transport.close()
 
 
-def _stopped(timer: Optional[asyncio.TimerHandle]) -> None:
+def _stopped(timer: Optional[asyncio.TimerHandle]) -> Optional[asyncio.TimerHandle]:
     if timer is not None:
         timer.cancel()
+    return None

@@ -17,7 +17,7 @@ from ..vocabulary import Vocabulary
 from .options import Options
 from .prompts import Prompts
 from .questions import Question, read_question
-from .refusals import Refusal, shown
+from .refusals import Refusal, encoded, shown
 from .served import Served
 
 
@@ -81,7 +81,8 @@ class Recommender:
         self.runner.close()
 
 
-def answer(asked: Asked, results: Sequence[Optional[Result]]) -> dict[str, Any]:
+def answer(asked: Asked, results: Sequence[Optional[Result]]) -> bytes:
+    """As JSON."""
     said: dict[str, Any] = {
         "version": asked.served.version,
         "results": [[] if result is None else _items(asked, result) for result in results],
@@ -90,7 +91,7 @@ def answer(asked: Asked, results: Sequence[Optional[Result]]) -> dict[str, Any]:
         said["unknown_excluded"] = asked.constraint.info.unknown_excluded
     if asked.question.allow is not None:
         said["unknown_allowed"] = asked.constraint.info.unknown_allowed
-    return said
+    return encoded(said)
 
 
 def _items(asked: Asked, result: Result) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from .service import Service
 from .sources import LiveSource
 
 _LONG = 32 << 10  # bytes of a body that is read on a thread beside
+_MANY = 4096  # items of an answer that is written there
 
 
 class Routes:
@@ -69,7 +70,9 @@ class Routes:
         assert service.recommender is not None
         asked = await self._ready(body)
         service.metrics.asked(asked.question)
-        return answer(asked, await service.recommender.results(asked, limit - call.seconds))
+        results = await service.recommender.results(asked, limit - call.seconds)
+        many = len(results) * asked.question.k > _MANY
+        return await service.aside(answer, asked, results) if many else answer(asked, results)
 
     async def _ready(self, body: bytes) -> Asked:
         service = self._service

@@ -12,7 +12,7 @@ from ..kept_filters import KeptFilters
 from . import bodies
 from .item_table import ItemTable
 from .options import Options
-from .refusals import Refusal
+from .refusals import Refusal, mistake
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")  # metrics have it as a label
 
@@ -31,7 +31,7 @@ class Served:
         except InvalidArgument as error:
             raise InvalidArgument(f"{error.message} (of {options.filters})") from error
         self.filters.prepare()
-        self.items = ItemTable(index, None if before is None else before.items)
+        self.items: ItemTable = ItemTable(index, None if before is None else before.items)
 
     @property
     def version(self) -> Union[int, str]:
@@ -48,7 +48,7 @@ def read_texts(path: Optional[str]) -> dict[str, str]:
         texts = bodies.members(given, "", list(given) if isinstance(given, dict) else [])
         for name, text in texts.items():
             if not _NAME.fullmatch(name):
-                raise bodies.mistake("a name", name, '1 .. 64 letters, digits, "_", "." and "-"')
+                raise mistake("a name", name, '1 .. 64 letters, digits, "_", "." and "-"')
             bodies.text(text, name)
         return dict(texts)
     except Refusal as error:

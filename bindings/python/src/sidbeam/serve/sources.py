@@ -101,6 +101,8 @@ class _Newest(Newest[Served]):
         super().__init__(catalog, make)
 
     def report(self, error: Exception) -> None:
+        if self._catalog is not None and self._catalog.closed:  # that is no error
+            return
         self.errors += 1
         super().report(error)
 

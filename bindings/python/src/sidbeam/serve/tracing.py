@@ -39,7 +39,7 @@ class Tracer:
         """Of None where OpenTelemetry is not installed."""
         if self._trace is None:
             return contextlib.nullcontext()
-        return self._tracer.start_as_current_span(  # type: ignore[no-any-return]
+        return self._tracer.start_as_current_span(
             method, context=self._propagate.extract(headers), kind=self._trace.SpanKind.SERVER
         )
 
