@@ -55,6 +55,8 @@ def column(value: Any, name: str) -> np.ndarray:
     if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
         value = from_dlpack(value, name)
     array = plain_array(value, name)
+    if array.dtype.kind in "US" and isinstance(value, (list, tuple)) and set(map(type, value)) <= {str, bytes}:
+        array = np.array(value, object)  # NumPy's own texts end before trailing NULs
     if array.ndim != 1:
         what = f"shape {array.shape}" if array.ndim else f"type {kind_of(given)}"
         raise InvalidArgument(f"{name} has {what}, expected an array or a list, one entry per SID")

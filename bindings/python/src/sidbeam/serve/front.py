@@ -90,6 +90,9 @@ class Endpoint:
 
 
 async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["method"] == "OPTIONS" and scope["path"] == "*":  # of the server as such
+        await Response()(scope, receive, send)
+        return
     raise Refusal("not_found", "there is no such route")
 
 
@@ -125,6 +128,8 @@ class Front:
         self._router, self._tracer = _router(service), Tracer()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["raw_path"][:1] not in (b"/", b"*"):
+            _without_authority(scope)
         call = scope["call"] = Call(scope, receive)
         status, refusal = HUNG_UP, None
 
@@ -188,6 +193,12 @@ class Front:
             code=None if refusal is None else refusal.code,
             message=None if refusal is None else refusal.message,
         )
+
+
+def _without_authority(scope: Scope) -> None:
+    """Of a request's target in its absolute form, the path."""
+    for name, slash in (("path", "/"), ("raw_path", b"/")):
+        scope[name] = slash + slash.join(scope[name].split(slash, 3)[3:])
 
 
 def _beyond(scope: Scope) -> Optional[Refusal]:
