@@ -168,7 +168,6 @@ def test_names_may_end_with_nul() -> None:
     assert sidbeam.Constraint(index, exclude=("hat\0", "hat\0\0")).info.unknown_excluded == 1
 
 
-
 @pytest.mark.skipif("SIDBEAM_CLI" not in os.environ, reason="SIDBEAM_CLI does not name the command; test.sh does")
 def test_texts_that_are_no_utf8(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"item": 1, "sid": [0]}\n')

@@ -42,7 +42,7 @@ class _Lines(logging.Formatter):
         if record.name != _log.name:
             members = {"event": _EVENTS_OF.get(record.name, "failed"), "message": record.getMessage()}
         if record.exc_info:
-            members["trace"] = self.formatException(record.exc_info)
+            members["message"] = f"{members.get('message')}\n{self.formatException(record.exc_info)}"
         return members
 
 

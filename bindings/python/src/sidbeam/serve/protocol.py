@@ -38,7 +38,8 @@ class Lingering:
 
     def _flush(self) -> None:
         data, self._pending = b"".join(self._pending), []
-        self._transport.write(data)
+        if data:
+            self._transport.write(data)
 
     def close(self) -> None:
         if self.is_closing():
@@ -51,6 +52,12 @@ class Lingering:
             self._transport.abort()
         self._transport.resume_reading()
         self._loop.call_later(_LINGER, self._close)
+
+    def cut(self) -> None:
+        """Closes both halves."""
+        self._flush()
+        self.ends = True
+        self._transport.close()
 
     def _close(self) -> None:
         self._transport.close()
@@ -145,10 +152,11 @@ class Protocol(H11Protocol):
         self.transport.close()
 
     def shutdown(self) -> None:
-        try:
-            super().shutdown()
-        except h11.LocalProtocolError:  # the connection ends already
-            self.transport.close()
+        """Of uvicorn's end, which comes when the time of draining is over: nobody waits any more."""
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.cut()
+        else:
+            self.cycle.keep_alive = False
 
 
 def _stopped(timer: Optional[asyncio.TimerHandle]) -> Optional[asyncio.TimerHandle]:

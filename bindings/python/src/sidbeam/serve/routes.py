@@ -58,19 +58,20 @@ class Routes:
         return {"version": self._service.served.version}
 
     async def recommend(self, call: Call) -> Any:
-        body = await call.body(self._service.options.body_time)
-        limit = call.limit(self._service.options.timeout)
+        service = self._service
+        body = await call.body(service.options.body_time)
+        limit = call.limit(service.options.timeout)
         try:
-            return await call.answered(self._recommend(call, body, limit), limit)
+            asked = await self._ready(body)
+            service.metrics.asked(asked.question)
+            return await call.answered(self._answer(asked, limit - call.seconds), limit)
         except SidbeamError as error:
             raise of_library(error) from error
 
-    async def _recommend(self, call: Call, body: bytes, limit: float) -> Any:
+    async def _answer(self, asked: Asked, seconds: float) -> bytes:
         service = self._service
         assert service.recommender is not None
-        asked = await self._ready(body)
-        service.metrics.asked(asked.question)
-        results = await service.recommender.results(asked, limit - call.seconds)
+        results = await service.recommender.results(asked, seconds)
         many = len(results) * asked.question.k > _MANY
         return await service.aside(answer, asked, results) if many else answer(asked, results)
 

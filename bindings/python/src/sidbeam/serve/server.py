@@ -13,7 +13,7 @@ import resource
 import signal
 import socket
 import time
-from typing import Iterator
+from typing import Iterator, Optional
 
 import uvicorn
 
@@ -33,6 +33,10 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Signals are ours: uvicorn would close connections on which a request may be under way."""
         yield
+
+    async def shutdown(self, sockets: Optional[list[socket.socket]] = None) -> None:
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what it cuts off, "dropped" has told
+        await super().shutdown(sockets)
 
 
 def _server(service: Service) -> _Server:
@@ -145,10 +149,12 @@ async def _drained(service: Service) -> None:
 
 
 async def _closed(service: Service, opening: asyncio.Task[None], seconds: float) -> None:
-    """Gives back what is open. The process does not wait for longer: what a thread of it does then, as opening a model,
-    ends with it."""
-    closing = asyncio.gather(opening, service.close(), return_exceptions=True)
-    done, _ = await asyncio.wait([closing], timeout=seconds)
+    """Gives back what is open. The process does not wait for longer: what a thread of it does then, ends with it, as
+    does the opening of a model that nobody needs any more."""
+    done = opening.done()
+    if done:
+        closing = asyncio.create_task(service.close())
+        done = bool((await asyncio.wait([closing], timeout=seconds))[0])
     logs.event("ended")
     if not done:
         os._exit(0)
