@@ -60,5 +60,6 @@ serve=("$sidbeam" serve --model "$work/model" --index "$work/a.sidx" --offsets 0
 ! "${serve[@]}" >"$work/said" 2>&1 || fail "it serves without Starlette"
 grep -qx "sidbeam serve: [a-z]* is not installed: pip install 'sidbeam\[serve\]'" "$work/said" ||
   fail "another answer: $(cat "$work/said")"
-"$work/clean/bin/pip" install -q "$(ls "$work"/wheels/sidbeam-*.whl)[serve]" >>"$log" 2>&1 || fail "cannot install serve"
+wheel=$(ls "$work"/wheels/sidbeam-*.whl)
+"$work/clean/bin/pip" install -q "$wheel[serve]" >>"$log" 2>&1 || fail "cannot install what serve needs"
 "$work/clean/bin/python" -I "$work/serve_one.py" "${serve[@]}" --log json >>"$log" 2>&1 || fail "sidbeam serve"

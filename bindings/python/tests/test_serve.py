@@ -49,8 +49,8 @@ def test_options() -> None:
         50,
         75,
     )
-    text = "--model m --index=i --offsets 3,259 --start-tokens=-1,7 --normalize level --follow --keep-age 24h --drain 500ms"
-    made = parse([*text.split(), "--listen", "[::1]:0"])
+    text = "--model m --index=i --offsets 3,259 --start-tokens=-1,7 --normalize level --listen [::1]:0"
+    made = parse([*text.split(), "--follow", "--keep-age", "24h", "--drain", "500ms"])
     assert (made.offsets, made.start_tokens, made.normalize, made.follow) == ([3, 259], [-1, 7], "level", True)
     assert (made.keep_age, made.drain, made.listen, str(made.listen)) == (86400, 0.5, Address("::1", 0), "[::1]:0")
     assert not parse("--model m --index i --follow false".split()).follow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import json
 from typing import Any, NoReturn, Optional, Sequence
 
@@ -25,8 +26,8 @@ class _Object(dict[str, Any]):
 def _object(pairs: list[tuple[str, Any]]) -> _Object:
     made = _Object(pairs)
     if len(made) < len(pairs):
-        seen: set[str] = set()
-        made.twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        counts = collections.Counter(name for name, _ in pairs)
+        made.twice = next(name for name, count in counts.items() if count > 1)
     return made
 
 

@@ -1,4 +1,7 @@
-"""What /metrics has, in Prometheus' text format: x-metrics of samples/service.yaml. SPDX-License-Identifier: Apache-2.0"""
+"""What /metrics has, in Prometheus' text format (x-metrics of samples/service.yaml).
+
+SPDX-License-Identifier: Apache-2.0
+"""
 
 from __future__ import annotations
 

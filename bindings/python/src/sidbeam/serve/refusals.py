@@ -63,6 +63,11 @@ def mistake(path: str, value: Any, expected: str) -> Refusal:
     return Refusal("invalid_argument", f"{path} is {shown(value)}, expected {expected}", path)
 
 
+def reason_of(error: BaseException) -> str:
+    """What an error says; the library's own without the name of its status."""
+    return error.message if isinstance(error, SidbeamError) else str(error)
+
+
 def of_library(error: SidbeamError) -> Refusal:
     """An error of the library in what a client has asked for; what is left is not his."""
     if isinstance(error, QueueFull):

@@ -11,7 +11,7 @@ from .calls import Call
 from .metrics import Page, write_live, write_runner
 from .questions import RULES
 from .recommender import Asked, answer
-from .refusals import Refusal, of_library
+from .refusals import Refusal, of_library, reason_of
 from .served import Served
 from .service import Service
 from .sources import LiveSource
@@ -54,7 +54,7 @@ class Routes:
         try:
             await self._service.reload()
         except Exception as error:
-            raise Refusal("internal", str(error)) from error
+            raise Refusal("internal", reason_of(error)) from error
         return {"version": self._service.served.version}
 
     async def recommend(self, call: Call) -> Any:

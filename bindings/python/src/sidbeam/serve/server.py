@@ -22,6 +22,7 @@ from .calls import MAX_HEADERS
 from .front import Front
 from .options import Address, Options
 from .protocol import Protocol
+from .refusals import reason_of
 from .service import Service
 
 _LOOK = 0.02  # seconds between looks at what is still open
@@ -70,7 +71,7 @@ def run(options: Options) -> int:
         listener = _listener(options.listen)
         return asyncio.run(_serve(options, listener))
     except Exception as error:
-        logs.event("failed", logging.ERROR, message=str(error))
+        logs.event("failed", logging.ERROR, message=reason_of(error))
         return 1
 
 

@@ -16,7 +16,7 @@ from . import logs
 from .metrics import Metrics
 from .options import Options
 from .recommender import Recommender
-from .refusals import Refusal
+from .refusals import Refusal, reason_of
 from .served import Served
 from .sources import FileSource, LiveSource, Source, open_source
 from .tokens import Token
@@ -99,7 +99,7 @@ class Service:
             await asyncio.to_thread(self.source.reload)
         except Exception as error:
             self.metrics.reload_failures += 1
-            logs.event("reload_failed", logging.ERROR, message=str(error))
+            logs.event("reload_failed", logging.ERROR, message=reason_of(error))
             raise
         self.metrics.reloads += 1
         logs.event("reloaded", version=self.served.version)
