@@ -52,8 +52,7 @@ class ItemTable:
         self._index, self._info = index, index.info
         first, self._rest, self._added = 0, _NONE, _NONE
         if before is not None and before._goes_on_with(self._info):
-            first, self._rest, self._added = before._read, before._rest, before._added
-        self._read: int = max(first, self._info.items)
+            first, self._rest, self._added = before._info.items, before._rest, before._added
         if first < self._info.items:
             self._added = self._added.joined(self._sorted(first))
         if len(self._added.rows) * _GROWTH > len(self._rest.rows):
@@ -81,9 +80,6 @@ class ItemTable:
         if len(self._added.rows):
             more, of = self._added.find(keys)
             rows, owners = np.concatenate([rows, more]), np.concatenate([owners, of])
-        if self._read > self._info.items:  # of a version that was gone back to there are less
-            there = rows < self._info.items
-            rows, owners = rows[there], owners[there]
         if self._info.id_type == IdType.STRING:  # hashes may be equal by chance
             there = self._index.item_ids(rows) == wanted[owners]
             rows, owners = rows[there], owners[there]
