@@ -63,6 +63,7 @@ class Changes:
 
     async def compact(self, call: Call) -> Any:
         await call.no_body(self._service.options.body_time)
+        self._service.check_goes_on()
         work = to_thread(self._service.written().compact)
         return await self._serves(call.answered(work, until=self._service.draining))
 

@@ -28,8 +28,7 @@ class Routes:
         return {"status": "ok"}
 
     async def readyz(self, call: Call) -> Any:
-        if self._service.draining.is_set():
-            raise Refusal("draining", "the service is about to end")
+        self._service.check_goes_on()
         return {"status": "ready", "version": self._service.served.version}
 
     async def metrics(self, call: Call) -> Any:

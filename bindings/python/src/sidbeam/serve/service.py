@@ -72,6 +72,10 @@ class Service:
         if not self.ready:
             raise Refusal("starting", "the model or the index is not there yet")
 
+    def check_goes_on(self) -> None:
+        if self.draining.is_set():
+            raise Refusal("draining", "the service is about to end")
+
     @property
     def served(self) -> Served:
         assert self.source is not None
