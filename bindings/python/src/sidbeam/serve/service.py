@@ -18,7 +18,7 @@ from .options import Options
 from .recommender import Recommender
 from .refusals import Refusal, reason_of
 from .served import Served
-from .sources import FileSource, LiveSource, Source, open_source
+from .sources import LiveSource, Source, open_source
 from .tokens import Token
 
 T = TypeVar("T")
