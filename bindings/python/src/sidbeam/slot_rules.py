@@ -14,7 +14,7 @@ from .item_lists import ItemRows
 _LISTS = (list, tuple, set, frozenset, np.ndarray, ItemRows, type(None))
 
 
-def _several(value: Any) -> bool:
+def several_lists(value: Any) -> bool:
     """Whether it is one list of items per slot rather than one for all: a list of lists, or of None."""
     if getattr(value, "ndim", 1) == 2:
         return True
@@ -39,11 +39,11 @@ class Rules(NamedTuple):
 
     def count(self) -> Optional[int]:
         """For how many slots, requests or constraints they are; None: each is for all."""
-        several = (isinstance(self.filter, (list, tuple)), _several(self.exclude), _several(self.allow))
+        several = (isinstance(self.filter, (list, tuple)), several_lists(self.exclude), several_lists(self.allow))
         return max((len(rule) for rule, many in zip(self, several) if many), default=None)
 
 
-def _per_slot(value: Any, count: int, name: str, several: bool) -> list[Any]:
+def per_slot(value: Any, count: int, name: str, several: bool) -> list[Any]:
     if not several:
         return [value] * count
     each = entries(value, name, "one per slot")
@@ -56,11 +56,11 @@ def under_rules(
 ) -> list[ConstraintLike]:
     """The constraint of each slot, with its rules. Slots for which the same were given once share one."""
     several = not (constraints is None or is_constraint(constraints))
-    given = _per_slot(constraints, count, "constraints", several)
+    given = per_slot(constraints, count, "constraints", several)
     bases = [usual if base is None else base for base in given]
-    filters = _per_slot(filter, count, "filter", isinstance(filter, (list, tuple)))
-    excluded = _per_slot(exclude, count, "exclude", _several(exclude))
-    allowed = _per_slot(allow, count, "allow", _several(allow))
+    filters = per_slot(filter, count, "filter", isinstance(filter, (list, tuple)))
+    excluded = per_slot(exclude, count, "exclude", several_lists(exclude))
+    allowed = per_slot(allow, count, "allow", several_lists(allow))
     made: dict[tuple[int, ...], ConstraintLike] = {}
     result = []
     for base, *rules in zip(bases, filters, excluded, allowed):

@@ -33,6 +33,9 @@ and min_p count where vLLM applies them before its processors. A draw that dies,
 says ``end``. With n > 1 vLLM gives each its own seed. DISC cannot be had: the interface returns nothing but logits, so
 that nobody learns the valid mass; draw with :class:`sidbeam.transformers.SidSampler`, or a session.
 
+For many beams use :class:`BeamSearch`, or :class:`AsyncBeamSearch`, in an engine whose ``worker_extension_cls`` is
+:class:`Worker`: vLLM's own search computes each beam as a request of its own, ours all beams of a level at once.
+
 With V1 name it on the command line too: ``--logits-processors sidbeam.vllm:LogitsProcessor``. Where V1 finds it by the
 entry point alone, asynchronous scheduling hands it unfinished histories (an error here, not a wrong answer), and
 speculative decoding silently leaves it out instead of refusing to start.
@@ -41,6 +44,7 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import logging
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
@@ -67,10 +71,23 @@ except ImportError:  # a vLLM from before the newer runner
 if _V1 is None and _V2 is None:
     raise ImportError("sidbeam.vllm needs vLLM's LogitsProcessor, V1's or the newer runner's")
 
+#: Loaded when they are asked for: engines that load this module for its processor alone need not have what they use.
+_ELSEWHERE = {
+    "AsyncBeamSearch": "._vllm_search",
+    "BeamSearch": "._vllm_search",
+    "Found": "._vllm_search",
+    "Worker": "._vllm_worker",
+}
 _LONG = 256  # steps; a request that goes on is in a batch meanwhile
 _NOBODY = -1  # catalogue of requests that declined
 _NEVER = -2  # token that no history has; -1 is what stands before a history
 _log = logging.getLogger(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_ELSEWHERE[name], __package__), name)
 
 
 class _Rows(NamedTuple):
