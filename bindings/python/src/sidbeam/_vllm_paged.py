@@ -130,10 +130,9 @@ class PagedModel:
 
 
 def copy_blocks(caches: Sequence[Tensor], sources: np.ndarray, targets: np.ndarray) -> None:
-    """Copies blocks of every layer; a source may be a target, too: all are read before any is written."""
-    if len(sources) == 0:
-        return
-    device = caches[0].device
-    read, written = (torch.from_numpy(blocks.astype(np.int64)).to(device) for blocks in (sources, targets))
-    for cache in caches:
-        cache.index_copy_(0, written, cache.index_select(0, read))
+    """Copies blocks of every layer; none is both."""
+    if len(sources) > 0:
+        device = caches[0].device
+        read, written = (torch.from_numpy(blocks.astype(np.int64)).to(device) for blocks in (sources, targets))
+        for cache in caches:
+            cache.index_copy_(0, written, cache.index_select(0, read))

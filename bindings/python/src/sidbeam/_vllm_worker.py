@@ -109,7 +109,8 @@ def _choice(arguments: dict[str, Any], place: int) -> Choice:
 
 
 class _Places(NamedTuple):
-    """The blocks of each prompt, and of each of its beams for what comes after: the prompt's full blocks are shared."""
+    """The blocks of each prompt, and for each of its beams those of what comes after: the prompt's full blocks are
+    shared."""
 
     tables: np.ndarray  #: int32 [prompts, beams, blocks]; 0, which nobody has, behind a prompt's last
     shared: np.ndarray  #: int64 [prompts] blocks
@@ -146,6 +147,7 @@ class _Search:
         self._lengths = np.array([len(prompt) for prompt in prompts], np.int64)
         self._catalogue: Catalogue = choices[0].catalogue
         self._places = _places(self._lengths, beams, self._catalogue.levels, model.block)
+        self._rows = np.zeros((len(prompts), beams), np.int64)  # of the tables, that each beam has
         under = [choice.constraint() or choice.version.index for choice in choices]
         vocabulary = self._catalogue.vocabulary
         self._session = Session(
@@ -194,25 +196,30 @@ class _Search:
         return np.argwhere(wanted)
 
     def _follow_parents(self, caches: Sequence[torch.Tensor], fed: np.ndarray) -> None:
-        """Gives beams the blocks of their parents, as far as there is something in them that is not shared."""
+        """A parent's blocks become its first child's; other children get copies, in the place of those of beams that
+        have no children."""
         beams, places = self._session.beams(), self._places
         sources, targets = [], []
-        for slot, beam in fed:
-            parent = int(beams.parents[slot, beam])
+        for slot in np.unique(fed[:, 0]):
+            children = fed[fed[:, 0] == slot, 1]
+            theirs = self._rows[slot, beams.parents[slot, children]]
+            mine, (kept, first) = theirs.copy(), np.unique(theirs, return_index=True)
+            others = np.delete(np.arange(len(children)), first)
+            mine[others] = np.setdiff1d(np.arange(self._session.width), kept)[: len(others)]
+            self._rows[slot, children] = mine
             written = int(self._lengths[slot]) + int(beams.level[slot]) - 1
-            if parent != beam:
-                own = slice(int(places.shared[slot]), -(-written // self._model.block))
-                sources.append(places.tables[slot, parent, own])
-                targets.append(places.tables[slot, beam, own])
-        if sources:
-            paged.copy_blocks(caches, np.concatenate(sources), np.concatenate(targets))
+            own = slice(int(places.shared[slot]), -(-written // self._model.block))
+            sources.append(places.tables[slot, theirs[others], own].ravel())
+            targets.append(places.tables[slot, mine[others], own].ravel())
+        paged.copy_blocks(caches, np.concatenate(sources), np.concatenate(targets))
 
     def _next(self, fed: np.ndarray) -> paged.Feed:
         beams, (slots, of_slot) = self._session.beams(), fed.T
         level = beams.level[slots] - 1
         tokens = self._catalogue.padded_tokens[level, beams.codes[slots, of_slot]].astype(np.int32)
         ones = np.ones(len(fed), np.int64)
-        return paged.Feed(self._places.tables[slots, of_slot], self._lengths[slots] + level, ones, tokens)
+        tables = self._places.tables[slots, self._rows[slots, of_slot]]
+        return paged.Feed(tables, self._lengths[slots] + level, ones, tokens)
 
     def _step(self, logits: torch.Tensor, fed: np.ndarray) -> None:
         rows = np.full((len(self._prompts), self._session.width), -1, np.int32)
