@@ -80,6 +80,24 @@ def test_wrong_environment(monkeypatch, entry, message):
         assert message in str(error.value)
 
 
+def test_errors_of_files_name_the_environment(monkeypatch, tmp_path, path):
+    """An operator reads them in the log of an engine that did not start."""
+    damaged = tmp_path / "damaged.sidx"
+    damaged.write_bytes(b"no index at all")
+    for entry, error, message in [
+        ({"path": str(tmp_path / "nowhere")}, sidbeam.IOFailure, "catalogue 'shop': cannot open '"),
+        ({"path": str(damaged)}, sidbeam.Corrupt, "catalogue 'shop': "),
+        ({"path": path, "offsets": "ten"}, sidbeam.WrongType, "catalogue 'shop': offsets"),
+        ({"path": path, "filters": {"cheap": "price<"}}, sidbeam.InvalidArgument, "catalogue 'shop': filter 'cheap': "),
+        ({"path": path, "follow": 2}, sidbeam.WrongType, "catalogue 'shop': follow is 2, expected True or False"),
+    ]:
+        monkeypatch.setenv(serving.ENVIRONMENT, json.dumps({"shop": entry}))
+        with pytest.raises(error) as raised:
+            serving.find("shop")
+        assert raised.value.message.startswith(f"SIDBEAM_CATALOGUES: {message}")
+        assert type(raised.value) is error and raised.value.code == error.code
+
+
 def test_ambiguous_tokens_are_refused():
     index = sidbeam.Index.build(SIDS, codes=3)
     for options, message in [

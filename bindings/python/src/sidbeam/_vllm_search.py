@@ -29,7 +29,7 @@ class Found:
     items: list[Any]  #: ids: int, or str
     scores: np.ndarray  #: float32 [n] log-probability of each item's SID
     sids: list[tuple[int, ...]]
-    version: int  #: of the catalogue that was searched; 1, unless it is live
+    version: int  #: of the catalogue that was searched; 0, unless it is live
     fingerprint: str  #: and of its contents
 
     def __len__(self) -> int:
@@ -248,13 +248,16 @@ def _tokens(prompt: Any, place: int, engine: _Engine) -> list[int]:
         tokens.append(engine.begin)
     most = engine.longest - engine.levels + 1
     if len(tokens) > most:
-        raise InvalidArgument(f"{name} has {len(tokens)} tokens, expected at most {most}, as max_model_len leaves room for")
+        length = f"{name} has {len(tokens)} tokens"
+        raise InvalidArgument(f"{length}, expected at most {most}: max_model_len and {engine.levels} levels")
     return tokens
 
 
 def _plain(ids: Any) -> Any:
     """A list of ids as vLLM carries it; what is none is refused by the workers, as of any request."""
-    return ids.tolist() if isinstance(ids, np.ndarray) else list(ids) if isinstance(ids, (set, frozenset, range)) else ids
+    if isinstance(ids, np.ndarray):
+        return ids.tolist()
+    return list(ids) if isinstance(ids, (set, frozenset, range)) else ids
 
 
 def _checked(answers: list[Any]) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""What a vLLM engine's workers do for :mod:`sidbeam.vllm`: searches over the engine's model, and its catalogues. Answers
-are what vLLM carries between processes: numbers, texts, lists and dicts. SPDX-License-Identifier: Apache-2.0"""
+"""What a vLLM engine's workers do for :mod:`sidbeam.vllm`: searches over the engine's model, and its catalogues.
+Answers are what vLLM carries between processes: numbers, texts, lists and dicts. SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from .errors import InvalidArgument, SidbeamError
 from .info import IndexInfo
 from .serving import Catalogue, Choice, choice_of, find, named
 from .session import Session
+
+_OF_MODEL = ("layers", "block", "block_bytes", "columns", "longest", "most_rows")
 
 Answer = dict[str, Any]
 Call = Callable[..., Answer]
@@ -60,7 +62,7 @@ class Worker:
             "untested": model.untested,
             "levels": catalogue.levels,
             "begin": catalogue.begin,
-            **{key: getattr(model, key) for key in ("layers", "block", "block_bytes", "columns", "longest", "most_rows")},
+            **{key: getattr(model, key) for key in _OF_MODEL},
         }
 
     @_answering

@@ -18,6 +18,7 @@ from .checks import path_bytes
 from .errors import Collision, InvalidArgument, MissingSection, Unsupported
 from .index import Index
 from .live import Catalog, Path
+from .watched import WatchedFile
 
 V = TypeVar("V")
 Made = Callable[[Index, Optional[V]], V]
@@ -47,7 +48,8 @@ class _Refused(NamedTuple):
 class Newest(Generic[V]):
     """What requests that begin follow of a live catalogue: its newest version, as ``make`` prepares it.
 
-    - ``catalog``: a :class:`Catalog`, which is held, or the path of its folder, which is then followed.
+    - ``catalog``: a :class:`Catalog`, which is held, the path of its folder, which is then followed, or a file that is
+      watched.
     - ``make``: from a version's index, and what was made of the version before (None: the first), to what requests
       get. It raises where they could not go on with it.
     - ``name``: by which the log knows the catalogue; None: by its folder.
@@ -59,11 +61,14 @@ class Newest(Generic[V]):
     the folder is followed anew; what is in memory alone stays as it was.
     """
 
-    def __init__(self, catalog: Union[Catalog, Path], make: Made[V], name: Optional[str] = None) -> None:
-        followed = catalog if isinstance(catalog, Catalog) else Catalog.follow(catalog)
+    def __init__(
+        self, catalog: Union[Catalog, WatchedFile, Path], make: Made[V], name: Optional[str] = None
+    ) -> None:
+        followed = catalog if isinstance(catalog, (Catalog, WatchedFile)) else Catalog.follow(catalog)
         self._make, self._folder = make, followed._folder
         self._name = name or f"catalogue {self._folder or 'in memory'}"
-        self._catalog: Optional[Catalog] = followed
+        self._catalog: Union[None, Catalog, WatchedFile] = followed
+        self._kind = type(followed)
         self._own = followed is not catalog
         self._process = os.getpid()
         self._opening, self._lock = threading.Lock(), threading.Lock()  # taken in this order
@@ -82,7 +87,7 @@ class Newest(Generic[V]):
         self._own_process()
         return self._value
 
-    def take(self, catalog: Catalog) -> None:
+    def take(self, catalog: Union[Catalog, WatchedFile]) -> None:
         """Takes over the newest version, if it is another one. Raises nothing: who publishes has done so."""
         with self._lock:
             try:
@@ -112,6 +117,7 @@ class Newest(Generic[V]):
             self._refused = _Refused(version, pause, time.monotonic() + pause)
             raise
         self._version = version
+        _log.info("%s: requests that begin follow version %d, fingerprint %s", self._name, version[0], version[2])
 
     def renew(self, make: Made[V]) -> None:
         """Has another ``make`` prepare the newest version anew, and the next ones. Raises what it does; then all is as
@@ -135,7 +141,7 @@ class Newest(Generic[V]):
     def lost(self, error: Exception) -> bool:
         """After an error of what is followed; returns whether that is over."""
         self.report(error)
-        if self._own:
+        if self._own and self._kind is Catalog:
             self._catalog = None  # to be opened anew: other files may have taken the place of those that were open
         return self._catalog is not None and self._catalog.closed
 
@@ -167,14 +173,14 @@ class Newest(Generic[V]):
         if catalog.info.follows:
             catalog.refresh()
 
-    def catalog(self) -> Catalog:
+    def catalog(self) -> Union[Catalog, WatchedFile]:
         """What is followed, opened if need be."""
         self._own_process()
         with self._opening:
             opened = self._catalog
             if opened is None:
                 assert self._folder is not None
-                opened = Catalog.follow(self._folder)
+                opened = self._kind.follow(self._folder)
                 opened._watch(self)
                 self.take(opened)
                 self._catalog = opened

@@ -9,6 +9,7 @@ or the path of a file that holds the same, or :func:`register` in the engine's o
 never paths: it must not open files of the server.
 
     path        index file, or folder of a live catalogue, which is followed
+    follow      true: an index file, too: another one that is renamed to its path is taken over, as a version would be
     offsets     token of each level's code 0; or one number for all levels
     maps        or, per level, the tokens of its codes in their order, -1 where no SID has the code
     begin       token after which a SID begins, anywhere; without it the first generated token begins the SID
@@ -23,10 +24,11 @@ What may come to one request: :mod:`sidbeam.serving_rules`, ``{"sidbeam": "shop"
 
 Of a live catalogue (:class:`sidbeam.Catalog`) a request follows the version that is the newest when it begins, to its
 end, whatever is published, rolled back or compacted meanwhile. Each process of the engine follows the folder by itself,
-within moments, on a thread of its own, where a version is made ready before a request sees it. A folder that is damaged
-or gone, or a version that cannot be served (an item whose code has no token, memory), leaves the last one that could;
-the logger ``sidbeam.following`` says so. Under tensor parallelism, whose ranks might begin a request with different
-versions, live catalogues are refused. SPDX-License-Identifier: Apache-2.0
+within moments, on a thread of its own, where a version is made ready before a request sees it. A folder or file that is
+damaged or gone, or a version that cannot be served (an item whose code has no token, memory), leaves the last one that
+could; the logger ``sidbeam.following`` says so, and at level INFO which version came. Under tensor parallelism, whose
+ranks might begin a request with different versions, live catalogues are refused, and so is ``follow``.
+SPDX-License-Identifier: Apache-2.0
 """
 
 from __future__ import annotations
@@ -41,8 +43,8 @@ import numpy as np
 
 from .constraint import Constraint
 from .constraint_set import ConstraintSet
-from .checks import kind_of
-from .errors import InvalidArgument, WrongType
+from .checks import flag, kind_of
+from .errors import InvalidArgument, SidbeamError, WrongType
 from .filters import Filter
 from .following import Newest, is_live
 from .index import Index
@@ -50,6 +52,7 @@ from .info import IndexInfo
 from .live import Catalog, Path
 from .serving_rules import MAX_LISTED, MAX_WHERE, CatalogueRules, RequestRules, given_keys
 from .vocabulary import Vocabulary
+from .watched import WatchedFile
 
 ENVIRONMENT = "SIDBEAM_CATALOGUES"
 KEY = "sidbeam"
@@ -200,6 +203,7 @@ def register(
     begin: Optional[int] = None,
     end: Optional[int] = None,
     default: bool = False,
+    follow: bool = False,
     filters: Optional[Mapping[str, Union[str, Filter]]] = None,
     max_listed: int = MAX_LISTED,
     max_where: int = MAX_WHERE,
@@ -207,7 +211,8 @@ def register(
     """Names a catalogue in this process; later requests get it in place of an older one of that name.
 
     ``index``: an index, a live catalogue (whoever publishes with that object makes the version ready before the call
-    returns), or the path of a file or a folder of either.
+    returns), or the path of a file or a folder of either. ``follow``: a file's path is looked at again and again, as a
+    live catalogue's folder always is.
     """
     if not isinstance(index, (Index, Catalog, str, bytes, os.PathLike)):
         raise WrongType(f"index is {kind_of(index)}, expected an Index, a Catalog or the path of one")
@@ -226,6 +231,10 @@ def register(
     followed: Union[Version, Newest[Version]]
     if is_live(index):
         followed = Newest(index, version, f"catalogue {name!r}")
+    elif flag(follow, "follow"):
+        if isinstance(index, Index):
+            raise InvalidArgument(f"catalogue {name!r}: follow is True and index an Index, expected the path of a file")
+        followed = Newest(WatchedFile(index), version, f"catalogue {name!r}")
     else:
         followed = first(index if isinstance(index, Index) else Index.open(index))
     newest = followed.value if isinstance(followed, Newest) else followed
@@ -307,7 +316,7 @@ def _read_environment() -> None:
 
 
 _SHAPE = '{"name": {"path": "shop.sidx", "offsets": [..]}}'
-_SETTINGS = "path, offsets, maps, end_column, begin, end, default, filters, max_listed and max_where"
+_SETTINGS = "path, offsets, maps, end_column, begin, end, default, follow, filters, max_listed and max_where"
 
 
 def _kind_of(value: Any) -> str:
@@ -317,19 +326,20 @@ def _kind_of(value: Any) -> str:
 def _open(name: str, entry: dict[str, Any]) -> None:
     path, default = entry.pop("path", None), entry.pop("default", False)
     settings = (entry.pop("offsets", None), entry.pop("maps", None), entry.pop("end_column", -1))
-    of_requests = {key: entry.pop(key) for key in ("begin", "end", *_OF_RULES) if key in entry}
+    of_requests = {key: entry.pop(key) for key in ("begin", "end", "follow", *_OF_RULES) if key in entry}
     if not isinstance(path, str):
         raise InvalidArgument(f"{ENVIRONMENT}: {name!r} has path {path!r}, expected that of an index or a folder")
     if entry:
         raise InvalidArgument(f"{ENVIRONMENT}: {name!r} has {sorted(entry)}, expected {_SETTINGS}")
-    vocabulary = Vocabulary(*settings)
     if name in _registered:
         return
     try:
         default = default and not _default
-        register(name, path, vocabulary=vocabulary, default=default, **of_requests)
-    except InvalidArgument as error:
-        raise InvalidArgument(f"{ENVIRONMENT}: {error.message}") from error
+        register(name, path, vocabulary=Vocabulary(*settings), default=default, **of_requests)
+    except SidbeamError as error:  # a file that is not there, or damaged, too
+        known = f"catalogue {name!r}"
+        message = error.message if error.message.startswith(known) else f"{known}: {error.message}"
+        raise type(error)(f"{ENVIRONMENT}: {message}") from error
 
 
 _OF_RULES = ("filters", "max_listed", "max_where")
