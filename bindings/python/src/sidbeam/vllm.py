@@ -56,7 +56,7 @@ from torch import Tensor
 from .arrays import stream_of
 from .constraint import Constraint
 from .constraint_set import ConstraintSet, Sampled, TopK
-from .errors import BadState, InvalidArgument, SidbeamError
+from .errors import BadState, InvalidArgument, SidbeamError, Unsupported
 from .serving import Catalogue, Choice, choice_of, named
 
 try:
@@ -68,8 +68,6 @@ try:
     from vllm.v1.worker.gpu.sample.logits_processor.interface import LogitsProcessor as _V2
 except ImportError:  # a vLLM from before the newer runner
     _V2 = None
-if _V1 is None and _V2 is None:
-    raise ImportError("sidbeam.vllm needs vLLM's LogitsProcessor, V1's or the newer runner's")
 
 #: Loaded when they are asked for: engines that load this module for its processor alone need not have what they use.
 _ELSEWHERE = {
@@ -246,6 +244,9 @@ class _Masks:
         for catalogue in named():  # now, so that no request waits for it
             self.number(catalogue)
             catalogue.newest.rules.prepare()
+            _log_as_vllm_does()
+            info = catalogue.index.info
+            _log.info("catalogue %r: version %d, fingerprint %s", catalogue.name, info.version, info.fingerprint)
 
     def number(self, catalogue: Catalogue) -> int:
         if catalogue not in self._numbers:
@@ -297,6 +298,15 @@ class _Wanted(NamedTuple):
 
 
 _DECLINED = _Wanted(_NOBODY, _NEVER, 0)
+
+
+def _log_as_vllm_does() -> None:
+    """What vLLM has set up for its own loggers alone serves ours, too, where nobody has set up any."""
+    ours, theirs = logging.getLogger("sidbeam"), logging.getLogger("vllm")
+    if not ours.hasHandlers():
+        ours.setLevel(theirs.level)
+        for handler in theirs.handlers:
+            ours.addHandler(handler)
 
 
 def _bits(number: float) -> int:
@@ -489,6 +499,31 @@ class _Batch(_V1 or object):  # type: ignore[misc]
         return _Rows(torch.from_numpy(tail).to(device), generated, wanted, drawn)
 
 
+class _Nothing:
+    """Of a vLLM that has neither interface: the engine starts, as it would without this package."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        if named():
+            raise Unsupported(
+                "SIDBEAM_CATALOGUES is set, expected a vLLM with a LogitsProcessor interface, V1's or the newer runner's"
+            )
+
+    def is_argmax_invariant(self) -> bool:
+        return True
+
+    def update_state(self, batch_update: Any) -> None:
+        pass
+
+    def add_request(self, req_idx: int, sampling_params: Any) -> bool:
+        return False
+
+    def apply_staged_writes(self) -> None:
+        pass
+
+    def apply(self, logits: Tensor, *_: Any) -> Tensor:
+        return logits
+
+
 class LogitsProcessor(*(base for base in (_V1, _V2) if base is not None)):  # type: ignore[misc]
     """What both runners load. Each makes it with its own arguments, and gets the processor that fits.
 
@@ -497,6 +532,8 @@ class LogitsProcessor(*(base for base in (_V1, _V2) if base is not None)):  # ty
     """
 
     def __new__(cls, *arguments: Any, **named: Any) -> Any:
+        if _V1 is None and _V2 is None:
+            return _Nothing()
         return (_Batch if len(arguments) + len(named) == 3 else _Slots)(*arguments, **named)
 
     @classmethod
