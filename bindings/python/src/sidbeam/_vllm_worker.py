@@ -159,7 +159,8 @@ class _Search:
 
     def found(self, limits: dict[str, Any]) -> list[Answer]:
         with self._session, self._model.own_blocks(self._places.count) as caches:
-            self._step(self._prefill(), np.array([[slot, 0] for slot in range(len(self._prompts))]))
+            if (begun := np.flatnonzero(self._session.beams().active)).size:  # where rules leave nothing, none
+                self._step(self._prefill(begun), np.stack([begun, np.zeros_like(begun)], 1))
             while (fed := self._fed()).size:
                 self._follow_parents(caches, fed)
                 self._step(self._model.logits(self._next(fed)), fed)
@@ -174,21 +175,19 @@ class _Search:
             for items, choice in zip(listed, self._choices)
         ]
 
-    def _prefill(self) -> torch.Tensor:
-        """[prompts, columns]; prompts that are longer than a pass go first, in several."""
-        begun = np.zeros(len(self._prompts), np.int64)
-        for slot, prompt in enumerate(self._prompts):
-            while len(prompt) - begun[slot] > self._model.most_tokens:
-                self._model.logits(self._part(slot, begun, self._model.most_tokens))
-                begun[slot] += self._model.most_tokens
-        rest = [prompt[first:] for prompt, first in zip(self._prompts, begun)]
-        tables = np.ascontiguousarray(self._places.tables[:, 0])
-        return self._model.logits(paged.Feed(tables, begun, self._lengths - begun, np.concatenate(rest)))
-
-    def _part(self, slot: int, begun: np.ndarray, count: int) -> paged.Feed:
-        first = begun[slot : slot + 1]
-        tokens = self._prompts[slot][int(first[0]) : int(first[0]) + count]
-        return paged.Feed(self._places.tables[slot, :1], first.copy(), np.array([count]), tokens)
+    def _prefill(self, slots: np.ndarray) -> torch.Tensor:
+        """[slots, columns]; of prompts that are longer than a pass the beginning goes first, in several."""
+        tables, most, rest, starts = self._places.tables[slots, 0], self._model.most_tokens, [], []
+        for table, slot in zip(tables, slots):
+            prompt, start = self._prompts[slot], 0
+            while len(prompt) - start > most:
+                chunk = prompt[start : start + most]
+                self._model.logits(paged.Feed(table[None], np.array([start]), np.array([most]), chunk))
+                start += most
+            starts.append(start)
+            rest.append(prompt[start:])
+        begun = np.array(starts, np.int64)
+        return self._model.logits(paged.Feed(tables, begun, self._lengths[slots] - begun, np.concatenate(rest)))
 
     def _fed(self) -> np.ndarray:
         """[n, 2] slot and beam of those that the model must be fed for: not dead, nor at their end."""

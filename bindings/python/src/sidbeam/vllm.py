@@ -505,7 +505,7 @@ class _Nothing:
     def __init__(self, *_: Any, **__: Any) -> None:
         if named():
             raise Unsupported(
-                "SIDBEAM_CATALOGUES is set, expected a vLLM with a LogitsProcessor interface, V1's or the newer runner's"
+                "SIDBEAM_CATALOGUES names catalogues, expected a vLLM that has V1's or the newer runner's LogitsProcessor"
             )
 
     def is_argmax_invariant(self) -> bool:

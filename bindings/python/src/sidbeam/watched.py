@@ -20,8 +20,8 @@ _LOOK = 0.25  # seconds between looks at the file
 class WatchedFile:
     """What :class:`sidbeam.following.Newest` needs of a :class:`sidbeam.Catalog` that follows, of a single file.
 
-    A file is taken over whole once its checksums are right. One that is not right raises when it is looked at first, and
-    is not opened again: the last index stays until there is another file. Any thread may use it.
+    A file is taken over whole once its checksums are right. One that is not right raises when it is looked at first,
+    and is not opened again: the last index stays until there is another file. Any thread may use it.
     """
 
     info = types.SimpleNamespace(follows=True)
