@@ -3,9 +3,11 @@ are refused by name. SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Mapping
 
 import vllm
+
+from .errors import make
 
 TESTED_VERSIONS = ("0.32.0",)
 TESTED_BACKENDS = ("CPU_ATTN",)
@@ -63,3 +65,12 @@ def impossible_layers(layers: dict[str, Any], groups: list[list[Any]]) -> list[s
 def untested_backend(groups: list[list[Any]]) -> list[str]:
     names = sorted({group.backend.get_name() for several in groups for group in several})
     return [f"the attention backend is {name}, expected CPU_ATTN" for name in names if name not in TESTED_BACKENDS]
+
+
+def answered(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """A worker's answer, or the error that it is; all ranks give the same."""
+    failed = answer.get("error")
+    if failed is not None:
+        code: int = failed["code"]
+        raise type(make(code, ""))(failed["message"], code)  # the message is in Python's words already
+    return dict(answer)

@@ -12,12 +12,13 @@ from . import _vllm_check as check
 from .arrays import host
 from .checks import entries, flag, integer, kind_of
 from .enums import Normalization, member
-from .errors import BadState, InvalidArgument, SidbeamError, Unsupported, WrongType, make
+from .errors import BadState, InvalidArgument, Unsupported, WrongType
 from .serving import KEY
 from .slot_rules import per_slot, several_lists
 
 Prompt = Union[Sequence[int], np.ndarray, Mapping[str, Any]]
 
+_LIMITS = ("limit", "limit_per_sid", "distinct", "cap", "cap_by")  # of Session.items
 _EXTENSION = "sidbeam.vllm.Worker"
 _ROWS = 256  # of a batch; more gain little, and the engine's other requests wait for all of them
 
@@ -84,7 +85,7 @@ class _Base:
             raise Unsupported("; ".join(found))
 
     def _learn(self, answers: list[Any]) -> _Engine:
-        said = _checked(answers)
+        said = check.answered(answers[0])
         self._refuse(said["impossible"], said["untested"])
         self._known = _Engine(**{key: said[key] for key in _Engine._fields})
         return self._known
@@ -106,6 +107,8 @@ class _Base:
         return asked
 
     def _arguments(self, call: _Call, limits: Mapping[str, Any]) -> tuple[Any, ...]:
+        for name in limits.keys() - set(_LIMITS):
+            raise TypeError(f"search() got an unexpected keyword argument {name!r}")
         return (*call, self.beams, self._normalization, dict(limits))
 
     def memory_bytes(self, prompt: int = 0) -> int:
@@ -257,21 +260,9 @@ def _plain(ids: Any) -> Any:
     """A list of ids as vLLM carries it; what is none is refused by the workers, as of any request."""
     if isinstance(ids, np.ndarray):
         return ids.tolist()
-    return list(ids) if isinstance(ids, (set, frozenset, range)) else ids
-
-
-def _checked(answers: list[Any]) -> dict[str, Any]:
-    """The first worker's answer: all are equal."""
-    failed = answers[0].get("error")
-    if failed is not None:
-        raise _error(failed)
-    return dict(answers[0])
-
-
-def _error(failed: Mapping[str, Any]) -> SidbeamError:
-    """Its message is in Python's words already."""
-    code: int = failed["code"]
-    return type(make(code, ""))(failed["message"], code)
+    if isinstance(ids, (list, tuple, set, frozenset, range)):
+        return [one.item() if isinstance(one, np.generic) else one for one in ids]
+    return ids
 
 
 def _found(answers: list[Any]) -> list[Found]:
@@ -283,10 +274,10 @@ def _found(answers: list[Any]) -> list[Found]:
             one["version"],
             one["fingerprint"],
         )
-        for one in _checked(answers)["found"]
+        for one in check.answered(answers[0])["found"]
     ]
 
 
 def _version(answers: list[Any], name: str) -> tuple[int, str]:
-    said = _checked(answers)["catalogues"][name]
+    said = check.answered(answers[0])["catalogues"][name]
     return said["version"], said["fingerprint"]

@@ -35,6 +35,7 @@ that nobody learns the valid mass; draw with :class:`sidbeam.transformers.SidSam
 
 For many beams use :class:`BeamSearch`, or :class:`AsyncBeamSearch`, in an engine whose ``worker_extension_cls`` is
 :class:`Worker`: vLLM's own search computes each beam as a request of its own, ours all beams of a level at once.
+:class:`Routes` has it over HTTP.
 
 With V1 name it on the command line too: ``--logits-processors sidbeam.vllm:LogitsProcessor``. Where V1 finds it by the
 entry point alone, asynchronous scheduling hands it unfinished histories (an error here, not a wrong answer), and
@@ -74,6 +75,7 @@ _ELSEWHERE = {
     "AsyncBeamSearch": "._vllm_search",
     "BeamSearch": "._vllm_search",
     "Found": "._vllm_search",
+    "Routes": "._vllm_http",
     "Worker": "._vllm_worker",
 }
 _LONG = 256  # steps; a request that goes on is in a batch meanwhile
@@ -505,7 +507,7 @@ class _Nothing:
     def __init__(self, *_: Any, **__: Any) -> None:
         if named():
             raise Unsupported(
-                "SIDBEAM_CATALOGUES names catalogues, expected a vLLM that has V1's or the newer runner's LogitsProcessor"
+                "SIDBEAM_CATALOGUES names catalogues, expected a vLLM with V1's or the newer runner's LogitsProcessor"
             )
 
     def is_argmax_invariant(self) -> bool:
