@@ -152,37 +152,39 @@ class _Started:
     def get(self, name: str) -> Any:
         if name != self.name:
             self.stop()
-            from vllm import LLM
-
-            settings: dict[str, Any] = {"max_num_seqs": 8, "max_model_len": LENGTH, "max_logprobs": COLUMNS}
-            self.llm = LLM(
-                model_folder(),
-                dtype="float32",
-                enforce_eager=True,
-                kv_cache_memory_bytes=1 << 25,
-                distributed_executor_backend="uni",
-                worker_extension_cls="sidbeam.vllm.Worker",
-                **settings | ENGINES[name],
-            )
-            self.name = name
+            self.llm, self.name = start(**{"worker_extension_cls": "sidbeam.vllm.Worker", **ENGINES[name]}), name
         return self.llm
 
     def stop(self) -> None:
         if self.llm is not None:
-            from vllm.distributed import cleanup_dist_env_and_memory
-
             self.llm.llm_engine.engine_core.shutdown()
             self.name = self.llm = None
-            gc.collect()
-            cleanup_dist_env_and_memory()
+            clean_up()
 
 
-_started = _Started()
+def start(**settings: Any) -> Any:
+    """An engine in this process."""
+    from vllm import LLM
+
+    usual: dict[str, Any] = {"max_num_seqs": 8, "max_model_len": LENGTH, "max_logprobs": COLUMNS}
+    usual |= {"dtype": "float32", "enforce_eager": True, "kv_cache_memory_bytes": 1 << 25}
+    return LLM(model_folder(), distributed_executor_backend="uni", **{**usual, **settings})
+
+
+def clean_up() -> None:
+    """After an engine, or the start of one."""
+    from vllm.distributed import cleanup_dist_env_and_memory
+
+    gc.collect()
+    cleanup_dist_env_and_memory()
+
+
+started = _Started()
 
 
 @pytest.fixture(scope="session", params=ENGINES)
 def llm(request: Any, catalogues: Any) -> Any:
-    return _started.get(request.param)
+    return started.get(request.param)
 
 
 @pytest.fixture(scope="session")
@@ -192,7 +194,7 @@ def catalogues(tmp_path_factory: Any) -> Iterator[None]:
     install_entry_points(tmp_path_factory.mktemp("site"))
     name_catalogues()
     yield
-    _started.stop()
+    started.stop()
 
 
 def worker_of(llm: Any) -> Any:

@@ -92,7 +92,8 @@ def server(tmp_path_factory):
     try:
         log = Log(child.stdout)
         log.wait("Application startup complete")
-        yield openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key=KEY, max_retries=0), log, folder / "shop.sidx"
+        client = openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key=KEY, max_retries=0)
+        yield client, log, folder / "shop.sidx"
     finally:
         child.terminate()
         child.wait(timeout=60)
@@ -128,7 +129,7 @@ def test_requests(server):
     "extra, message",
     [
         ({"sidbeam": "nowhere"}, "catalogue 'nowhere' is not known, expected one of ['bigrams', "),
-        ({"sidbeam": "bigrams", "sidbeam_filter": "dear"}, "catalogue 'bigrams': sidbeam_filter is 'dear', expected one"),
+        ({"sidbeam": "bigrams", "sidbeam_filter": "dear"}, "catalogue 'bigrams': sidbeam_filter is 'dear', expected"),
         ({"sidbeam": "bigrams", "sidbeam_exclude": ["a"]}, "sidbeam_exclude[0] is 'a', expected an integer"),
         ({"sidbeam_where": "price<2"}, "sidbeam_where is given, expected a catalogue for it under sidbeam"),
     ],
@@ -194,7 +195,8 @@ def test_another_file_in_a_running_server(server):
     put(path, [(4, 3, 2)], ids=[2])
     fingerprint = sidbeam.Index.peek(path).fingerprint
     seen = log.wait(f"catalogue 'shop': requests that begin follow version 0, fingerprint {fingerprint}", since=seen)
-    assert client.post("/sidbeam/refresh", body={"catalogue": "shop"}, cast_to=object)["catalogues"]["shop"] == versions()
+    refresh = lambda: client.post("/sidbeam/refresh", body={"catalogue": "shop"}, cast_to=object)  # noqa: E731
+    assert refresh()["catalogues"]["shop"] == versions()
     assert versions()["fingerprint"] == fingerprint != before["fingerprint"]
     assert complete(client, shop) == [[14, 23, 32, END]]
     (found,) = recommend(client, catalogue="shop", prompts=[[1, 2]])
@@ -205,6 +207,6 @@ def test_another_file_in_a_running_server(server):
     log.wait("catalogue 'shop': requests go on with version 0: ", since=seen)
     assert complete(client, shop) == [[14, 23, 32, END]] and versions()["fingerprint"] == fingerprint
     put(path, [(0, 0, 0)], ids=[3])
-    client.post("/sidbeam/refresh", body={"catalogue": "shop"}, cast_to=object)
+    refresh()
     assert complete(client, shop) == [[10, 20, 30, END]]
     assert [one.items for one in recommend(client, catalogue="shop", prompts=[[1]])] == [[3]]

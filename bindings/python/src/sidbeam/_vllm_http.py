@@ -23,17 +23,18 @@ Handler = Callable[[starlette.requests.Request], Awaitable[Response]]
 
 
 class Routes:
-    """``--middleware sidbeam.vllm.Routes``, beside ``--worker-extension-cls sidbeam.vllm.Worker``: vLLM's server answers
+    """``--middleware sidbeam.vllm.Routes``, beside ``--worker-extension-cls sidbeam.vllm.Worker``: vLLM's server
+    answers
 
         POST /v1/sidbeam/recommend    {"catalogue": "shop", "prompts": [[5, 17, ..]], "beams": 50, "exclude": [4, 9]}
                                       {"results": [{"items": [..], "scores": [..], "sids": [..], "version": 3, ..}]}
         GET  /v1/sidbeam/catalogues   {"catalogues": {"shop": {"version": 3, "fingerprint": ".."}}}
         POST /v1/sidbeam/refresh      {"catalogue": "shop"}, and the same answer of that one
 
-    behind its ``--api-key``. A request for items says what :class:`AsyncBeamSearch` and its ``search`` take: at most 256
-    beams and 64 prompts of token ids. ``refresh`` takes over now, in all processes of the server that this one knows,
-    what has been published. Errors have vLLM's form. The middleware does nothing but to add these routes when the
-    server starts.
+    behind its ``--api-key``. A request for items says what :class:`AsyncBeamSearch` and its ``search`` take, with at
+    most 256 beams and 64 prompts of token ids. ``refresh`` takes over now, in this process and in the engine's workers,
+    what has been published or has taken a followed file's place. Errors have vLLM's form. The middleware does nothing
+    but to add these routes when the server starts.
     """
 
     def __init__(self, app: Any) -> None:
