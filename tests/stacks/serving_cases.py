@@ -125,16 +125,18 @@ def assert_row(before: np.ndarray, after: np.ndarray, allowed: Optional[set[int]
 
 
 def install_entry_points(folder: pathlib.Path) -> None:
-    """What pip would have written of the package in the build tree."""
+    """What pip would have written of the package in the build tree, where this process finds it."""
     if not metadata.entry_points(group="vllm.logits_processors", name="sidbeam"):
-        project = tomllib.loads((_root / "bindings/python/pyproject.toml").read_text())["project"]
-        info = folder / "sidbeam-0.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sidbeam\nVersion: 0\n")
-        lines = [
-            f"[{group}]\n{name} = {target}\n"
-            for group, e in project["entry-points"].items()
-            for name, target in e.items()
-        ]
-        (info / "entry_points.txt").write_text("\n".join(lines))
+        write_entry_points(folder)
         sys.path.insert(0, str(folder))
+
+
+def write_entry_points(folder: pathlib.Path) -> None:
+    project = tomllib.loads((_root / "bindings/python/pyproject.toml").read_text())["project"]
+    info = folder / "sidbeam-0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sidbeam\nVersion: 0\n")
+    lines = [
+        f"[{group}]\n{name} = {target}\n" for group, e in project["entry-points"].items() for name, target in e.items()
+    ]
+    (info / "entry_points.txt").write_text("\n".join(lines))

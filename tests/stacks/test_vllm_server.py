@@ -14,7 +14,7 @@ import threading
 import numpy as np
 import pytest
 from engine_cases import LENGTH, Asked, model_folder, prompt_of
-from serving_cases import BEGIN, CATALOGUES, END, OFFSETS, SID_END, id_of, install_entry_points, name_catalogues
+from serving_cases import BEGIN, CATALOGUES, END, OFFSETS, SID_END, id_of, name_catalogues, write_entry_points
 from test_vllm_search import by_brute_force, check_found
 
 openai = pytest.importorskip("openai")
@@ -59,7 +59,7 @@ def put(path, sids, **more):
 def server(tmp_path_factory):
     """A client, the server's log, and the file of the catalogue "shop", which it follows."""
     folder = tmp_path_factory.mktemp("server")
-    install_entry_points(folder)
+    write_entry_points(folder)
     name_catalogues()
     entries = {}
     for name, sids in CATALOGUES.items():
