@@ -29,6 +29,7 @@ import report
 import sampling_tables
 import svg
 import table
+import vllm_table
 
 
 def load_compare():
@@ -350,6 +351,18 @@ class Draft(unittest.TestCase):
             quoted = quotes.quoted(file.read(), draft_table.BEGIN)
         results = measurements.read_document(os.path.join(HERE, "results", "draft.json"))
         self.assertEqual(quoted, draft_table.text_of(*results))
+
+    def test_readme_quotes_vllm(self):
+        results = measurements.read_document(os.path.join(HERE, "results", "vllm.json"))
+        with open(os.path.join(HERE, "README.md"), encoding="utf-8") as file:
+            quoted = quotes.quoted(file.read(), vllm.table.BEGIN)
+        self.assertEqual(quoted, vllm.table.text_of(*results))
+
+    def test_the_readme_quotes_those_of_vllm(self):
+        with open(os.path.join(HERE, "README.md"), encoding="utf-8") as file:
+            quoted = quotes.quoted(file.read(), vllm_table.BEGIN)
+        results = measurements.read_document(os.path.join(HERE, "results", "vllm.json"))
+        self.assertEqual(quoted, vllm_table.text_of(*results))
 
     def test_what_is_put_between_marks_leaves_the_rest(self):
         with tempfile.TemporaryDirectory() as folder:

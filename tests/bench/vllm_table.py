@@ -1,17 +1,15 @@
 """The table of vllm.json as README.md quotes it, between its two marks.
 
-    python3 table.py RESULTS.json README.md
+    python3 vllm_table.py RESULTS.json README.md
 
 SPDX-License-Identifier: Apache-2.0
 """
-import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-import measurements  # noqa: E402
-import quotes  # noqa: E402
+import measurements
+import quotes
 
-BEGIN = "<!-- of vllm.json, by vllm/table.py -->"
+BEGIN = "<!-- of vllm.json, by vllm_table.py -->"
 
 
 def text_of(machine, found):

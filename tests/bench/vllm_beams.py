@@ -1,7 +1,7 @@
 """Milliseconds of a request's beam search: vLLM's own with sidbeam's plugin, sidbeam.vllm.BeamSearch, and the runner.
 
-    python measure.py FOLDER make                           a Llama of 34 million random weights, and a catalogue
-    python measure.py FOLDER runner|engine [--block TOKENS] [--json LINES]
+    python vllm_beams.py FOLDER make                           a Llama of 34 million random weights, and a catalogue
+    python vllm_beams.py FOLDER runner|engine [--block TOKENS] [--json LINES]
 
 All search the same: 100 tokens, 3 levels of 256 codes, 100,000 SIDs, normalised over valid codes; that they find the
 same is checked. Wall clock, methods in turns; the runner in a process of its own, since an idle engine spins.
@@ -15,9 +15,9 @@ import time
 
 import numpy as np
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "stacks"))
-import measurements  # noqa: E402
+import measurements
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "stacks"))
 
 TOKENS, BEGIN, END, OFFSETS = 8192, 9, 2, [1000, 1256, 1512]
 BEAMS, ROUNDS, TOGETHER = (10, 50, 200), 5, 4
