@@ -9,6 +9,7 @@ import gc
 import os
 import pathlib
 import tempfile
+from types import SimpleNamespace
 from typing import Any, Iterator, Optional, Sequence
 
 import numpy as np
@@ -19,8 +20,11 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("vllm", exc_type=ImportError)
 from sidbeam import serving
 
+#: Whether engines have vLLM's newer runner. Its kernels are Triton's, whose interpreter runs them on the CPU.
+NEWER = os.environ.get("VLLM_USE_V2_MODEL_RUNNER") == "1"
 LENGTH, CHUNK = 96, 48  # most tokens of a request; of a pass, where prompts are read in chunks
-#: small: a tiny KV cache that is shared by prompts, which are read in chunks. plain: none of it, blocks of 128 tokens.
+#: small: a tiny KV cache that is shared by prompts, which are read in chunks. plain: none of it, blocks of 128 tokens,
+#: scheduled asynchronously.
 ENGINES: dict[str, dict[str, Any]] = {
     "small": {
         "block_size": 32,
@@ -31,6 +35,7 @@ ENGINES: dict[str, dict[str, Any]] = {
     "plain": {
         "enable_prefix_caching": False,
         "enable_chunked_prefill": False,
+        "async_scheduling": True,
         "logits_processors": ["sidbeam.vllm:LogitsProcessor"],
         "logprobs_mode": "processed_logprobs",
     },
@@ -162,13 +167,23 @@ class _Started:
             clean_up()
 
 
-def start(**settings: Any) -> Any:
+def start(*, async_scheduling: bool = False, **settings: Any) -> Any:
     """An engine in this process."""
     from vllm import LLM
+    from vllm.platforms.cpu import CpuPlatform
+
+    update = CpuPlatform.check_and_update_config
+
+    def update_but(config: Any) -> None:
+        """Asynchronous scheduling is switched off there, whatever was asked for."""
+        update(config)
+        config.scheduler_config.async_scheduling = async_scheduling
 
     usual: dict[str, Any] = {"max_num_seqs": 8, "max_model_len": LENGTH, "max_logprobs": COLUMNS}
     usual |= {"dtype": "float32", "enforce_eager": True, "kv_cache_memory_bytes": 1 << 25}
-    return LLM(model_folder(), distributed_executor_backend="uni", **{**usual, **settings})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CpuPlatform, "check_and_update_config", staticmethod(update_but))
+        return LLM(model_folder(), distributed_executor_backend="uni", **{**usual, **settings})
 
 
 def clean_up() -> None:
@@ -212,4 +227,15 @@ def generate(llm: Any, asked: Sequence[Asked]) -> list[list[list[int]]]:
     return [[list(output.token_ids) for output in one.outputs] for one in outputs]
 
 
+def _interpret() -> None:
+    """Triton's own drivers are of GPUs that are not here, and vLLM asks for one."""
+    import triton.backends
+
+    triton.backends.backends.clear()
+    triton.backends.backends["interpreter"] = SimpleNamespace(driver=SimpleNamespace(is_active=lambda: True))
+
+
 os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # before vLLM reads it
+if NEWER:
+    os.environ["TRITON_INTERPRET"] = "1"
+    _interpret()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from engine_cases import Asked, generate, logits_after, prompt_of, scheduler_of
+from engine_cases import NEWER, Asked, generate, logits_after, prompt_of, scheduler_of, worker_of
 from engine_cases import catalogues as catalogues
 from engine_cases import llm as llm
 from oracle import Catalogue, beam_search
@@ -23,8 +23,17 @@ def asked_of(rng, name, **more):
 
 
 def takes_seeds(llm):
-    """vLLM's CPU build fails on a seed where it reads a prompt in chunks ("CPU Generator does not use offset")."""
-    return not llm.llm_engine.vllm_config.scheduler_config.enable_chunked_prefill
+    """V1 on the CPU fails on a seed where it reads a prompt in chunks ("CPU Generator does not use offset")."""
+    return NEWER or not llm.llm_engine.vllm_config.scheduler_config.enable_chunked_prefill
+
+
+def test_the_engine_is_what_it_should_be(llm):
+    engine = llm.llm_engine
+    runner, scheduler = type(worker_of(llm).model_runner).__module__, type(scheduler_of(llm)).__name__
+    assert runner == ("vllm.v1.worker.cpu.model_runner" if NEWER else "vllm.v1.worker.cpu_model_runner")
+    small = engine.vllm_config.scheduler_config.enable_chunked_prefill
+    assert scheduler == ("Scheduler" if small else "AsyncScheduler")
+    assert engine.vllm_config.cache_config.enable_prefix_caching == small
 
 
 def check(llm, asked):
