@@ -20,7 +20,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("vllm", exc_type=ImportError)
 from sidbeam import serving
 
-#: Whether engines have vLLM's newer runner. Its kernels are Triton's, whose interpreter runs them on the CPU.
+#: Whether engines have vLLM's newer runner. Its kernels are Triton's, whose interpreter (TRITON_INTERPRET=1) runs them.
 NEWER = os.environ.get("VLLM_USE_V2_MODEL_RUNNER") == "1"
 LENGTH, CHUNK = 96, 48  # most tokens of a request; of a pass, where prompts are read in chunks
 #: small: a tiny KV cache that is shared by prompts, which are read in chunks. plain: none of it, blocks of 128 tokens,
@@ -237,5 +237,4 @@ def _interpret() -> None:
 
 os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # before vLLM reads it
 if NEWER:
-    os.environ["TRITON_INTERPRET"] = "1"
     _interpret()
