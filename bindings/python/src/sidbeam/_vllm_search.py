@@ -93,7 +93,7 @@ class _Base:
     def _calls(self, engine: _Engine, prompts: Any, rules: Mapping[str, Any]) -> list[_Call]:
         given = [_tokens(prompt, i, engine) for i, prompt in enumerate(entries(prompts, "prompts", "prompts"))]
         asked = self._asked(len(given), rules)
-        group = max(1, min(_ROWS, engine.most_rows) // self.beams)
+        group = self._group(engine)
         return [_Call(i, given[i : i + group], asked[i : i + group]) for i in range(0, len(given), group)]
 
     def _asked(self, count: int, rules: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -113,19 +113,22 @@ class _Base:
 
     def memory_bytes(self, prompt: int = 0) -> int:
         """What a search takes at most in each worker while it runs, beside the model's own buffers, whose passes have
-        as many tokens as the engine's: the KV of a group of prompts of so many tokens (0: the longest there may be),
-        and their beams' logits."""
+        as many tokens as the engine's: the KV of a group of prompts of at most so many tokens (0: of any that there may
+        be), and their beams' logits."""
         engine = self._known
         if engine is None:
             raise BadState("the engine's workers have not been asked yet, which the first search does")
         longest = engine.longest - engine.levels + 1
         length = min(integer(prompt, "prompt") or longest, longest)
-        group = max(1, min(_ROWS, engine.most_rows) // self.beams)
-        shared = length // engine.block
-        own = -(-(length + engine.levels - 1) // engine.block) - shared
-        blocks = 1 + group * (shared + self.beams * own)
-        moved = blocks * engine.block_bytes // engine.layers  # a layer's blocks are all read before they are written
-        return blocks * engine.block_bytes + moved + 2 * 4 * group * self.beams * engine.columns
+        own = -(-(engine.block + engine.levels - 2) // engine.block)  # where a prompt all but fills its last block
+        blocks = 1 + self._group(engine) * (length // engine.block + self.beams * own)
+        moved = blocks * engine.block_bytes // engine.layers  # a layer's blocks are read before they are written
+        logits = 2 * 4 * self._group(engine) * self.beams * engine.columns  # of passes, and of all of them together
+        return blocks * engine.block_bytes + moved + logits
+
+    def _group(self, engine: _Engine) -> int:
+        """Prompts of a call."""
+        return max(1, min(_ROWS, engine.most_rows) // self.beams)
 
 
 class BeamSearch(_Base):
@@ -143,7 +146,7 @@ class BeamSearch(_Base):
       with vLLM 0.32.0 on CPUs.
 
     Results are those of a :class:`sidbeam.Runner` of the same model, up to the rounding of logits. The engine's other
-    requests wait while a group of prompts is searched, those of at most 256 beams together, and go on between groups.
+    requests wait while a group of prompts is searched, which have at most 256 beams together, and go on between groups.
     Prefixes that the engine has cached are not used. Memory: :meth:`memory_bytes`.
 
     Raises :class:`Unsupported`, which names what rules it out: pipeline, data and context parallelism, LoRA,
