@@ -352,12 +352,6 @@ class Draft(unittest.TestCase):
         results = measurements.read_document(os.path.join(HERE, "results", "draft.json"))
         self.assertEqual(quoted, draft_table.text_of(*results))
 
-    def test_readme_quotes_vllm(self):
-        results = measurements.read_document(os.path.join(HERE, "results", "vllm.json"))
-        with open(os.path.join(HERE, "README.md"), encoding="utf-8") as file:
-            quoted = quotes.quoted(file.read(), vllm.table.BEGIN)
-        self.assertEqual(quoted, vllm.table.text_of(*results))
-
     def test_the_readme_quotes_those_of_vllm(self):
         with open(os.path.join(HERE, "README.md"), encoding="utf-8") as file:
             quoted = quotes.quoted(file.read(), vllm_table.BEGIN)
