@@ -43,9 +43,9 @@ def put(path: Path, items: list[int], codes: int = 4) -> None:
 
 
 def damage(path: Path) -> None:
-    """A file that is right but for a bit in its middle, in the place of what is there."""
+    """A file that is right but for a bit behind its header, in the place of what is there."""
     made, data = path.with_suffix(".new"), bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
+    data[-64] ^= 1
     made.write_bytes(data)
     made.rename(path)
 
