@@ -40,7 +40,7 @@ def impossible_settings(config: Any) -> list[str]:
         found.append(f"kv_cache_dtype is {cache.cache_dtype!r}, expected 'auto'")
     if model.runner_type != "generate":
         found.append(f"runner is {model.runner_type!r}, expected 'generate'")
-    if model.is_encoder_decoder or model.uses_mrope:
+    if model.is_encoder_decoder or getattr(model, "uses_mrope", False):
         found.append("the model has an encoder, or positions of several dimensions, expected a decoder of text")
     return found
 
