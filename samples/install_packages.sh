@@ -6,7 +6,8 @@ build_packages="g++ cmake ninja-build pkg-config libflatbuffers-dev flatbuffers-
 test_packages="ccache libgtest-dev clang lld libclang-rt-14-dev clang-tidy clang-format abigail-tools python3 valgrind
   dpkg-dev file lintian"
 language_packages="swig python3-dev python3-venv python3-numpy python3-pytest python3-hypothesis python3-pandas
-  openjdk-17-jdk-headless junit5 libnetty-java libgoogle-gson-java golang-go"
+  openjdk-17-jdk-headless junit5 libnetty-java libgoogle-gson-java golang-go
+  golang-opentelemetry-otel-dev"
 
 missing_packages() {
   local package

@@ -164,6 +164,7 @@ readme_stage() {
 services_stage() {
   local service
   for service in samples/service-*/test.sh; do bash "$service" build/release; done
+  bash tests/services/run.sh build/release
 }
 
 # Heavy, so it comes last of the languages: what pip cannot bring is skipped, and reported.

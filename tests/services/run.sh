@@ -15,7 +15,7 @@ while [ $# != 0 ] && [ "$1" != -- ]; do
   shift
 done
 [ $# = 0 ] || shift
-[ ${#services[@]} != 0 ] || services=(go java)
+[ ${#services[@]} != 0 ] || services=(go java serve)
 
 out=$root/build/services
 venv=${SIDBEAM_SERVICES_VENV:-$out/venv}
@@ -58,6 +58,15 @@ else
   set -- -ea -Dio.netty.leakDetection.level=paranoid "\$@"
 fi
 exec env --default-signal=HUP java "\$@" # what is started with SIGHUP ignored, as under nohup, would never reload
+END
+}
+
+build_serve() { # the package in the build tree
+  cmake -S . -B "$build" -DSIDBEAM_PYTHON=ON -DPython_EXECUTABLE="$python"
+  cmake --build "$build" --target sidbeam_python
+  program serve <<END
+export PYTHONPATH=$build/bindings/python/package PYTHONDONTWRITEBYTECODE=1
+exec $venv/bin/python -m sidbeam.serve "\$@"
 END
 }
 
