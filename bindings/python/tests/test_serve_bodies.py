@@ -1,4 +1,4 @@
-"""The bodies of requests to ``sidbeam serve``: what is refused, and at which place. SPDX-License-Identifier: Apache-2.0"""
+"""The bodies of requests to ``sidbeam serve``: what is refused, and where. SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 
