@@ -123,11 +123,14 @@ class Protocol(H11Protocol):
     def send_400_response(self, msg: str) -> None:
         """Called where the client's bytes are no HTTP, or where its headers do not end."""
         error = sys.exc_info()[1]
-        if self.cycle is not None and not self.cycle.response_complete:  # its body is what is no HTTP
+        in_body = self.cycle is not None and not self.cycle.response_complete
+        if in_body:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if getattr(error, "error_status_hint", 400) == 431:
             self._refuse(Refusal("headers_too_large", f"the headers have more than {MAX_HEADERS} bytes"))
+        elif in_body:
+            self._refuse(Refusal("invalid_argument", "the body is not in chunks of HTTP/1.1", "body"))
         else:
             self._refuse(Refusal("invalid_argument", f"this is no HTTP/1.1: {error}"))
 
