@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -16,8 +15,6 @@
 #include "sidbeam/sidbeam.h"
 
 namespace sidbeam::cpu {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Calls test(kernels) for each instruction set of this machine.
 template <class Test>

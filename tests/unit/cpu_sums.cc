@@ -1,5 +1,6 @@
 // Sums of exponentials against long double: single terms, rows that lose most, rows of every reach.
 // SPDX-License-Identifier: Apache-2.0
+#include <limits>
 #include <vector>
 
 #include "backend/partial_sum.h"
@@ -78,7 +79,6 @@ TEST(CpuSums, OneColumnMayBeAnywhere) {
 
 // Where a row begins with -inf, nothing is known of its size until a column is finite.
 TEST(CpuSums, RowsMayBeginWithNothing) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   on_every_target([](const Kernels& kernels) {
     for (const float x : {0.0F, -3.0F, 80.0F, 2e6F, -3e38F}) {
       for (const size_t empty : {size_t{1}, size_t{64}, size_t{130}}) {

@@ -13,8 +13,6 @@
 namespace sidbeam::cpu {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
 // A beam before and after a step.
 struct DrawnBeam {
   BeamState state;
@@ -22,7 +20,7 @@ struct DrawnBeam {
   int32_t parent = -1, code = -1;
 };
 
-DrawnBeam beam_at(const SlotStep& slot, int32_t m) {
+DrawnBeam drawn_beam_at(const SlotStep& slot, int32_t m) {
   return {
       {slot.states[m], slot.range_ends != nullptr ? slot.range_ends[m] : 0}, slot.scores[m], slot.log_masses[m], m, -1};
 }
@@ -76,7 +74,7 @@ RowOutcome list_beam(const Group& group, int32_t i, ListedRow& row) {
 template <class BitsOf>
 void draw_row(const Group& group, int32_t i, int32_t begin, int32_t end, const BitsOf& bits_of) {
   const SlotStep& slot = group.slot;
-  const DrawnBeam parent = beam_at(slot, group.first + i);
+  const DrawnBeam parent = drawn_beam_at(slot, group.first + i);
   const bool goes_on = is_live(parent.state.state) && !is_ended(parent.state.state);
   ListedRow row;
   RowOutcome outcome = goes_on ? list_beam(group, i, row) : RowOutcome::kEmpty;
@@ -131,7 +129,7 @@ bool take_only_child(const Group& group, const ChildRows& rows, int32_t i, uint3
   row.clamp = rows.sums != nullptr;
   row.normalizer = row.clamp ? rows.sums[i] : LogSum{rows.lse != nullptr ? rows.lse[number] : 0.0F, 0.0F};
   const float log_prob = log_prob_of(row, x);
-  DrawnBeam beam = beam_at(group.slot, group.first + i);
+  DrawnBeam beam = drawn_beam_at(group.slot, group.first + i);
   beam.score += log_prob;
   beam.log_mass += log_prob;
   if (!(x < kInfinity && std::fabs(row.normalizer.ref) < kInfinity && is_finite(beam))) return false;
@@ -212,7 +210,7 @@ void write_drawn(const Group& group, int32_t i, const DrawnRow& row, const LogSu
       const auto code = static_cast<uint32_t>(
           node_place(group.plan, group.node_of(i)).level->tokens[begin + static_cast<uint64_t>(row.chosen)]);
       const Drawn drawn{row.chosen, code, log_prob_of(score, element_of(group, i, code)), log_mass_of(score, weights)};
-      beam = beam_after(group, beam_at(group.slot, m), drawn, first_edge, bad);
+      beam = beam_after(group, drawn_beam_at(group.slot, m), drawn, first_edge, bad);
     }
   }
   write_beam(group.job, group.slot, m, beam);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "backend/partial_sum.h"
 #include "backend/rows.h"
@@ -13,6 +14,8 @@
 #include "support/cpu_target.h"
 
 namespace sidbeam::cpu {
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // The elements of a logits row, and how an element becomes x: x = inverse_temperature * softcap(element).
 struct Elements {

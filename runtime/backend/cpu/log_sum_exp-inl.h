@@ -39,7 +39,6 @@ namespace sidbeam::cpu::HWY_NAMESPACE {
 
 inline constexpr int kFoldedLanes = 16;
 inline constexpr float kHuge = 131072.0F;
-inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // The sum of the completed chunks, relative to 2^exponent. The lanes and the window of the current chunk are kept
 // outside it, because this object escapes and they must stay in registers.

@@ -11,8 +11,6 @@
 namespace sidbeam::cpu {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
 // Normalises a row's children over themselves. With noise by integer weights: with sums of floats, whose order is
 // another on a device, the last bits of scores differed there. Without noise as the search under VALID, whose bits are
 // promised.
@@ -109,7 +107,7 @@ void write_beam(const SlotStep& slot, int32_t m, const StochasticBeam& beam) {
   if (slot.range_ends != nullptr) slot.range_ends[m] = beam.state.range_end;
 }
 
-StochasticBeam beam_at(const SlotStep& slot, int32_t m) {
+StochasticBeam stochastic_beam_at(const SlotStep& slot, int32_t m) {
   return {slot.scores[m],
           slot.log_masses[m],
           slot.stochastic.arrivals[m],
@@ -144,7 +142,7 @@ int32_t write_perturbed(const Kernels& kernels, const StepJob& job, const SlotSt
   const SlotPlan plan = plan_for(kernels, job, slot);
   Piece piece{&slot, 0, *slot.live, &found, {}};
   const Group group{job, plan, slot, piece, lane, 0, *slot.live, *slot.live};
-  for (int32_t m = 0; m < *slot.live; ++m) lane.before[m] = beam_at(slot, m);
+  for (int32_t m = 0; m < *slot.live; ++m) lane.before[m] = stochastic_beam_at(slot, m);
   const Chosen chosen = found.selection.choose();
   const int32_t count = std::min(chosen.count, slot.width);
   if (chosen.count > count)

@@ -10,8 +10,6 @@
 namespace sidbeam::cpu {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
 // Keeps the codes, or the end, that continue the row's prefix to one that exists, in order; returns their number.
 int32_t keep_existing(const RowScan& scan, uint32_t* tokens, int32_t n) {
   const IndexView& index = *scan.plan.index;

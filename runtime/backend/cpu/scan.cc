@@ -77,7 +77,6 @@ void note_odd(const Group& group, int32_t m, const ChildRows& rows, const float*
 // wait for the count left by the one before.
 template <class Element>
 int32_t push_each(const Group& group, const ChildRows rows, const uint32_t* only, const int32_t begin) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const auto* elements = static_cast<const Element*>(rows.data);
   const float* before = group.slot.scores + group.first;
   Selection& selection = group.selection();

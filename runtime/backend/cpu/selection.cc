@@ -13,8 +13,6 @@ namespace {
 // Up to about this number, n^2 / 16 comparisons are faster than four passes over digits.
 constexpr int32_t kMostRanked = 224;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
 // An integer that rises as the score falls. Scores are neither NaN nor -0.
 uint32_t falling(float score) {
   const auto bits = std::bit_cast<uint32_t>(score);

@@ -129,16 +129,16 @@ void narrow(const Search& search, const Goal& goal, Bracket& bracket) {
 }
 
 // The boundary of a goal.
-struct Found {
+struct FoundBoundary {
   Boundary boundary;
   uint64_t mass = 0;  // of what is kept
 };
 
 // The boundary is at x: of the `equal` elements of that x, the first ones that are needed are kept.
-Found boundary_at(const Search& search, const Goal& goal, const Above& above, float x, int64_t equal) {
+FoundBoundary boundary_at(const Search& search, const Goal& goal, const Above& above, float x, int64_t equal) {
   const uint64_t weight = weight_of(x, search.largest);
   int64_t needed = goal.needed(above, weight);
-  Found found;
+  FoundBoundary found;
   found.boundary.x = x;
   found.mass = above.mass + static_cast<uint64_t>(needed) * weight;
   if (needed == equal) return found;
@@ -163,7 +163,7 @@ int64_t few_of(const Search& search, const Bracket& bracket, float* few) {
   return count;
 }
 
-Found find_boundary(const Search& search, const Goal& goal, Bracket bracket) {
+FoundBoundary find_boundary(const Search& search, const Goal& goal, Bracket bracket) {
   narrow(search, goal, bracket);
   // The mass above is known only if the goal is one.
   Above above =
@@ -191,7 +191,7 @@ Kept truncate_row(const SlotPlan& plan, const void* data) {
   const RowOutcome outcome = outcome_of_largest(largest);
   if (outcome != RowOutcome::kReady) return {outcome, {}, {}};
   const Search search{row, largest};
-  Found found;
+  FoundBoundary found;
   Bracket bracket;
   const Goal by_count{false, static_cast<uint64_t>(truncation.top_k)};
   if (truncation.top_k > 0 && find_bracket(search, by_count, bracket)) {

@@ -19,10 +19,10 @@ constexpr uint32_t kNoNumber = ~uint32_t{0};
 uint32_t bits_of(float number) { return std::bit_cast<uint32_t>(number + 0.0f); }
 
 // Where the values of row i begin and end among all.
-struct Span {
+struct ValueSpan {
   int64_t begin, end;
 };
-Span span_of(const AttributeValues& values, int64_t i) {
+ValueSpan span_of(const AttributeValues& values, int64_t i) {
   if (values.lists == nullptr) return {i, i + 1};
   return {values.lists[i], values.lists[i + 1]};
 }
@@ -76,7 +76,7 @@ AttributeColumn::AttributeColumn(std::string_view given_name, AttributeType give
 void AttributeColumn::check_strings(const AttributeValues& values, int64_t begin) const {
   for (int64_t i = 0; i < values.count; ++i) {
     if (values.is_null(i)) continue;
-    const Span span = span_of(values, i);
+    const ValueSpan span = span_of(values, i);
     for (int64_t v = span.begin; v < span.end; ++v) {
       const int64_t code = values.codes == nullptr ? v : values.codes[v];
       if (code < 0 || code >= values.string_count)
@@ -153,7 +153,7 @@ uint32_t AttributeColumn::number_of(const AttributeValues& values, int64_t value
 }
 
 void AttributeColumn::add_list(const AttributeValues& values, int64_t i, Buffer<uint32_t>& numbers) {
-  const Span span = span_of(values, i);
+  const ValueSpan span = span_of(values, i);
   list_codes_.reserve(list_code_count_ + span.end - span.begin);
   list_begins_.reserve(lists_ + 2);
   list_begins_[lists_] = list_code_count_;

@@ -21,7 +21,7 @@ UintOut writable(const UintArray& array) {
   return {static_cast<uint8_t*>(const_cast<void*>(array.data)), static_cast<uint64_t>(array.width)};
 }
 
-struct Emission {
+struct AttributeEmission {
   const AttributeColumn& column;
   const AttributeScan& scan;
   const SortedCatalogue& sorted;
@@ -42,7 +42,7 @@ struct Emission {
 
 void set_bit(uint64_t* words, int64_t i) { words[i / 64] |= uint64_t{1} << i % 64; }
 
-void emit_valid(const Emission& emission) {
+void emit_valid(const AttributeEmission& emission) {
   if (emission.view.valid == nullptr) return;
   uint64_t* const words = writable(emission.view.valid);
   const SortedCatalogue& sorted = emission.sorted;
@@ -51,7 +51,7 @@ void emit_valid(const Emission& emission) {
     if (!emission.column.is_null(static_cast<int64_t>(sorted.rows[item]))) set_bit(words, item);
 }
 
-void emit_dictionary(const Emission& emission) {
+void emit_dictionary(const AttributeEmission& emission) {
   const Dictionary& dictionary = emission.view.dictionary;
   uint64_t *const offsets = writable(dictionary.offsets), offset = 0;
   char* const text = writable(dictionary.text);
@@ -64,7 +64,7 @@ void emit_dictionary(const Emission& emission) {
   offsets[dictionary.count] = offset;
 }
 
-void emit_lists(const Emission& emission) {
+void emit_lists(const AttributeEmission& emission) {
   const UintOut codes = writable(emission.view.codes), offsets = writable(emission.view.offsets);
   const AttributeColumn& column = emission.column;
   uint64_t end = 0;
@@ -77,7 +77,7 @@ void emit_lists(const Emission& emission) {
 }
 
 // Where there is no value, 0 is written.
-void emit(const Emission& emission) {
+void emit_attribute(const AttributeEmission& emission) {
   emit_valid(emission);
   const AttributeColumn& column = emission.column;
   switch (column.type) {
@@ -115,8 +115,8 @@ void emit_attributes(const Catalogue& catalogue, const SortedCatalogue& sorted, 
   const std::vector<AttributeColumn>& columns = catalogue.attributes.all();
   parallel_for(threads, static_cast<int64_t>(columns.size()), [&](int64_t task) {
     const auto i = static_cast<size_t>(task);
-    emit({columns[i], scans[i], sorted, view_of(header.attributes[i], header.sections, header.shape.items, base),
-          progress});
+    emit_attribute({columns[i], scans[i], sorted,
+                    view_of(header.attributes[i], header.sections, header.shape.items, base), progress});
   });
 }
 

@@ -13,7 +13,7 @@
 namespace sidbeam {
 namespace {
 
-using Kind = Expression::Kind;
+using Op = Expression::Kind;
 
 void append_escape(char letter, uint32_t code, int digits, std::string& out) {
   out += '\\';
@@ -99,13 +99,13 @@ void append_term(const Term& term, bool negated, std::string& out) {
 // Without those of one operand.
 const Expression& inner(const Expression& expression) {
   const Expression* at = &expression;
-  while ((at->kind == Kind::kAnd || at->kind == Kind::kOr) && at->operands.size() == 1) at = at->operands.data();
+  while ((at->kind == Op::kAnd || at->kind == Op::kOr) && at->operands.size() == 1) at = at->operands.data();
   return *at;
 }
 
 // Whether it is written with `and` or `or` between.
 bool is_joined(const Expression& expression) {
-  return (expression.kind == Kind::kAnd || expression.kind == Kind::kOr) && !expression.operands.empty();
+  return (expression.kind == Op::kAnd || expression.kind == Op::kOr) && !expression.operands.empty();
 }
 
 struct Printer {
@@ -130,8 +130,7 @@ void append_in_parentheses(const Expression& expression, bool needed, Printer& p
 }
 
 void append_negation(const Expression& operand, Printer& printer) {
-  if (operand.kind == Kind::kTerm && has_word_operator(operand.term))
-    return append_term(operand.term, true, printer.out);
+  if (operand.kind == Op::kTerm && has_word_operator(operand.term)) return append_term(operand.term, true, printer.out);
   open(printer, "not ");
   append_in_parentheses(operand, is_joined(operand), printer);
   --printer.nesting;
@@ -139,15 +138,15 @@ void append_negation(const Expression& operand, Printer& printer) {
 
 void append(const Expression& whole, Printer& printer) {
   const Expression& expression = inner(whole);
-  if (expression.kind == Kind::kTerm) return append_term(expression.term, false, printer.out);
-  if (expression.kind == Kind::kNot) return append_negation(inner(expression.operands[0]), printer);
-  const bool is_and = expression.kind == Kind::kAnd;
+  if (expression.kind == Op::kTerm) return append_term(expression.term, false, printer.out);
+  if (expression.kind == Op::kNot) return append_negation(inner(expression.operands[0]), printer);
+  const bool is_and = expression.kind == Op::kAnd;
   if (expression.operands.empty()) printer.out += is_and ? "true" : "false";
   for (size_t i = 0; i < expression.operands.size(); ++i) {
     if (i > 0) printer.out += is_and ? " and " : " or ";
     const Expression& operand = inner(expression.operands[i]);
     // An `and` binds more closely than the `or` around it.
-    append_in_parentheses(operand, is_joined(operand) && (is_and || operand.kind == Kind::kOr), printer);
+    append_in_parentheses(operand, is_joined(operand) && (is_and || operand.kind == Op::kOr), printer);
   }
 }
 

@@ -16,7 +16,7 @@ namespace {
 constexpr char kConfig[] = "adapter_config.json", kWeights[] = "adapter_model.safetensors";
 constexpr std::string_view kOuter = "base_model.model.";  // before every name
 constexpr double kMostAlpha = 1e6;
-constexpr int64_t kMostRank = int64_t{1} << 20, kMostTokens = int64_t{1} << 30;
+constexpr int64_t kMostRank = int64_t{1} << 20;
 
 bool has_model(const std::string& folder) {
   return exists(path_within(folder, "config.json")) && (exists(path_within(folder, "model.safetensors")) ||
@@ -34,7 +34,7 @@ bool is_set(const ObjectReader& file, const char* name) {
 // linear layers, the only ones here.)
 void refuse_forms(const ObjectReader& file) {
   const std::string type = file.text("peft_type");
-  if (type != "LORA") file.unsupported("peft_type", runner::quoted(type), "LORA");  // not std's
+  if (type != "LORA") file.unsupported("peft_type", in_quotes(type), "LORA");
   for (const char* name :
        {"use_dora", "lora_bias", "use_qalora", "use_bdlora", "arrow_config", "kasa_config", "monteclora_config",
         "velora_config", "layer_replication", "alora_invocation_tokens", "trainable_token_indices"})
@@ -44,8 +44,7 @@ void refuse_forms(const ObjectReader& file) {
   if (begin == nullptr || begin->kind != JsonKind::kText) return;
   for (const char* own : {"gaussian", "eva", "orthogonal", "mica"})
     if (begin->text == own) return;
-  file.unsupported("init_lora_weights", runner::quoted(begin->text),
-                   "true, false or gaussian: merge the adapter with PEFT");
+  file.unsupported("init_lora_weights", in_quotes(begin->text), "true, false or gaussian: merge the adapter with PEFT");
 }
 
 // Whether a module's path is what the key of a pattern names: all of it after a ^, otherwise its end. PEFT takes keys
@@ -91,7 +90,7 @@ void Adapter::read_pattern(const Fields& fields, const char* name, Setting& sett
   for (const Field& field : fields.all()) {
     if (field.parent != place) continue;
     if (!is_plain(field.name))
-      file.unsupported(name, "the regular expression " + runner::quoted(field.name),
+      file.unsupported(name, "the regular expression " + in_quotes(field.name),
                        "names of modules alone: merge the adapter with PEFT");
     const double value = &setting == &rank_ ? static_cast<double>(inner.integer(field.name.c_str(), 1, kMostRank))
                                             : inner.real(field.name.c_str(), -kMostAlpha, kMostAlpha);

@@ -16,8 +16,8 @@ namespace {
 using Family = ModelConfig::Family;
 using Activation = ModelConfig::Activation;
 
-// Products of any two fit an int64; token ids fit an int32.
-constexpr int64_t kMostSize = int64_t{1} << 24, kMostLayers = 4096, kMostTokens = int64_t{1} << 30;
+// Products of any two, and of one and kMostTokens, fit an int64.
+constexpr int64_t kMostSize = int64_t{1} << 24, kMostLayers = 4096;
 constexpr int64_t kMostPositions = int64_t{1} << 40;
 
 struct FamilyName {
@@ -40,14 +40,14 @@ const FamilyName& read_family(const ObjectReader& file) {
   const std::string type = file.text("model_type");
   for (const FamilyName& family : kFamilies)
     if (type == family.name) return family;
-  file.unsupported("model_type", quoted(type), "t5, mt5, umt5, llama, mistral, qwen2, qwen3 or phi3");
+  file.unsupported("model_type", in_quotes(type), "t5, mt5, umt5, llama, mistral, qwen2, qwen3 or phi3");
 }
 
 void check_architectures(const ObjectReader& file, const FamilyName& family) {
   for (const std::string_view name : file.texts("architectures")) {
     const auto known = [&](const char* architecture) { return architecture != nullptr && name == architecture; };
     if (std::none_of(std::begin(family.architectures), std::end(family.architectures), known))
-      file.unsupported("architectures", quoted(name), family.architectures[0]);
+      file.unsupported("architectures", in_quotes(name), family.architectures[0]);
   }
 }
 
@@ -81,7 +81,7 @@ Activation read_activation(const ObjectReader& file, const char* name, std::stri
   if (value == "quick_gelu") return Activation::kQuickGelu;
   if (value == "mish") return Activation::kMish;
   if (value == "tanh") return Activation::kTanh;
-  file.unsupported(name, quoted(whole), "relu, gelu, gelu_new, quick_gelu, silu, mish or tanh");
+  file.unsupported(name, in_quotes(whole), "relu, gelu, gelu_new, quick_gelu, silu, mish or tanh");
 }
 
 // "relu" or "gated-silu"; "gated-gelu" means gelu_new. Newer files repeat the result in two more fields.
@@ -92,11 +92,11 @@ void read_feed_forward(const ObjectReader& file, ModelConfig& config) {
   const std::string name = config.gated ? value.substr(sizeof kGated - 1) : value;
   config.activation = read_activation(file, kName, value == "gated-gelu" ? "gelu_new" : name, value);
   if (file.boolean("is_gated_act", config.gated) != config.gated)
-    file.corrupt("is_gated_act", config.gated ? "false" : "true", ("feed_forward_proj's " + quoted(value)).c_str());
+    file.corrupt("is_gated_act", config.gated ? "false" : "true", ("feed_forward_proj's " + in_quotes(value)).c_str());
   if (file.find("dense_act_fn") == nullptr) return;
   const std::string act = file.text("dense_act_fn");
   if (read_activation(file, "dense_act_fn", act, act) != config.activation)
-    file.corrupt("dense_act_fn", quoted(act), ("feed_forward_proj's " + quoted(value)).c_str());
+    file.corrupt("dense_act_fn", in_quotes(act), ("feed_forward_proj's " + in_quotes(value)).c_str());
 }
 
 // generate() asks generation_config.json first.
@@ -218,7 +218,7 @@ void read_scaling(const ObjectReader& file, const ObjectReader& inner, ModelConf
     inner.real("factor", 1e-3, kMostReal);
     if (config.max_positions == 0) file.corrupt("max_position_embeddings", "missing", "it, beside dynamic scaling");
   } else {
-    inner.unsupported("rope_type", quoted(type), phi3 ? "default" : "default, linear, dynamic, yarn or llama3");
+    inner.unsupported("rope_type", in_quotes(type), phi3 ? "default" : "default, linear, dynamic, yarn or llama3");
   }
 }
 
@@ -255,7 +255,7 @@ void read_window(const ObjectReader& file, ModelConfig& config) {
   const std::vector<std::string_view> types = file.texts("layer_types");
   for (const std::string_view type : types)
     if (type != "full_attention" && type != "attention" && type != "sliding_attention")
-      file.unsupported("layer_types", quoted(type), "full_attention or sliding_attention");
+      file.unsupported("layer_types", in_quotes(type), "full_attention or sliding_attention");
   if (!types.empty() && types.size() != static_cast<size_t>(config.layers))
     file.corrupt("layer_types", "of " + std::to_string(types.size()) + " layers", "num_hidden_layers of them");
   if (file.has("attention_chunk_size")) file.unsupported("attention_chunk_size", "set", "null");

@@ -6,6 +6,8 @@
 
 namespace sidbeam::runner {
 
+inline constexpr int64_t kMostTokens = int64_t{1} << 30;  // of a vocabulary: ids fit an int32
+
 // Positions by rotation. Pair i of a head's halves turns by position * f(i), f(i) = theta^(-2i / head_dim), which the
 // scaling changes: kLinear divides it by `factor`; kLlama3 does so where the wave 2 pi / f is longer than
 // original / low_freq, leaves it where it is shorter than original / high_freq, and interpolates between; kYarn leaves

@@ -33,7 +33,7 @@ std::string describe(const Field& field) {
     case JsonKind::kReal:
       return format(field.real);
     case JsonKind::kText:
-      return quoted(field.text);
+      return in_quotes(field.text);
     default:
       return name_of(field.kind);
   }
@@ -41,7 +41,7 @@ std::string describe(const Field& field) {
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out;
   out += '\'';
   out.append(text.substr(0, 100));

@@ -81,6 +81,6 @@ class ObjectReader {
 };
 
 // 'text', cut where it is long.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 }  // namespace sidbeam::runner

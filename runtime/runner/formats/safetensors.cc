@@ -12,7 +12,7 @@ namespace sidbeam::runner {
 namespace {
 
 constexpr uint64_t kMostHeaderBytes = 100'000'000;  // the format's own limit
-constexpr size_t kMostRank = 8;
+constexpr size_t kMostDimensions = 8;
 constexpr std::string_view kLfsPointer = "version https://git-lfs";  // what a clone without Git LFS has
 
 struct Type {
@@ -125,7 +125,7 @@ class HeaderReader : public JsonEvents {
   void take_number(const JsonScalar& value) {
     if (value.kind != JsonKind::kInteger || value.integer < 0) refuse("something else", expected());
     if (field_ == Field::kShape) {
-      if (numbers_ == kMostRank) refuse("more than 8 dimensions", "at most 8");
+      if (numbers_ == kMostDimensions) refuse("more than 8 dimensions", "at most 8");
       table_.shapes_.push_back(value.integer);
     } else {
       if (numbers_ == 2) refuse("more than two data_offsets", "two");

@@ -3,13 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "runner/math/rows.h"
 
 namespace sidbeam::runner {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 LogProbs::LogProbs(const LaneConfig& config)
     : output_(*config.output),

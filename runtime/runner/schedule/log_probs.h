@@ -3,10 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <limits>
+
 #include "runner/models/output.h"
 #include "runner/schedule/lane.h"
 
 namespace sidbeam::runner {
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 class LogProbs {
  public:

@@ -2,14 +2,11 @@
 #include "runner/schedule/relaxed_rounds.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "support/error.h"
 
 namespace sidbeam::runner {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 bool has_variable_length(sidbeam_constraint* constraint) {
   sidbeam_constraint_info info = SIDBEAM_CONSTRAINT_INFO_INIT;
