@@ -47,7 +47,7 @@ func (b *Builder) AddArrow(stream uintptr, columns ArrowColumns) (int64, error) 
 		return 0, err
 	}
 	f := newFailure()
-	pairs := native.Flat_builder_add_arrow(b.handle.raw(), int64(stream), names.sid, names.levels, names.levelPrefix,
+	pairs := native.Flat_builder_add_arrow(rawOf(b), int64(stream), names.sid, names.levels, names.levelPrefix,
 		names.item, names.priority, names.attributes, flag(columns.AllAttributes), f.bytes())
 	runtime.KeepAlive(b)
 	return pairs, f.done()

@@ -42,7 +42,7 @@ func (b *Builder) DeclareAttribute(name string, kind AttributeType) error {
 		return err
 	}
 	f := newFailure()
-	native.Flat_builder_declare_attribute(b.handle.raw(), name, int(kind), f.bytes())
+	native.Flat_builder_declare_attribute(rawOf(b), name, int(kind), f.bytes())
 	runtime.KeepAlive(b)
 	return f.done()
 }
@@ -56,7 +56,7 @@ func (b *Builder) SetAttribute(name string, values AttributeValues) error {
 	}
 	v := values.native()
 	f := newFailure()
-	native.Flat_builder_set_attribute(b.handle.raw(), name, v.count, v.valid, v.integers, v.numbers, v.bools, v.text,
+	native.Flat_builder_set_attribute(rawOf(b), name, v.count, v.valid, v.integers, v.numbers, v.bools, v.text,
 		v.offsets, v.lists, nil, f.bytes())
 	runtime.KeepAlive(b)
 	return f.done()
@@ -114,11 +114,11 @@ type Attribute struct {
 // Attributes gives the index's attributes, sorted by name.
 func (x *Index) Attributes() ([]*Attribute, error) {
 	f := newFailure()
-	all := make([]*Attribute, native.Flat_index_attribute_count(x.handle.raw(), f.bytes()))
+	all := make([]*Attribute, native.Flat_index_attribute_count(rawOf(x), f.bytes()))
 	numbers, bounds := make([]int64, native.FLAT_ATTRIBUTE_COUNT), make([]float32, 2)
 	for i := range all {
-		name := make([]byte, native.Flat_index_get_attribute(x.handle.raw(), int64(i), numbers, bounds, nil, f.bytes()))
-		native.Flat_index_get_attribute(x.handle.raw(), int64(i), numbers, bounds, name, f.bytes())
+		name := make([]byte, native.Flat_index_get_attribute(rawOf(x), int64(i), numbers, bounds, nil, f.bytes()))
+		native.Flat_index_get_attribute(rawOf(x), int64(i), numbers, bounds, name, f.bytes())
 		all[i] = &Attribute{
 			Name:           string(name),
 			Type:           AttributeType(numbers[native.FLAT_ATTRIBUTE_TYPE]),
@@ -144,7 +144,7 @@ func (x *Index) Attributes() ([]*Attribute, error) {
 func (a *Attribute) Integers(row, count int64) (values []int64, valid []bool, err error) {
 	err = a.read(count, func(there []byte, f *failure) {
 		values = make([]int64, len(there))
-		native.Flat_index_attribute_integers(a.index.handle.raw(), a.number, row, count, values, there, f.bytes())
+		native.Flat_index_attribute_integers(rawOf(a.index), a.number, row, count, values, there, f.bytes())
 	}, &valid)
 	return values, valid, err
 }
@@ -153,7 +153,7 @@ func (a *Attribute) Integers(row, count int64) (values []int64, valid []bool, er
 func (a *Attribute) Numbers(row, count int64) (values []float32, valid []bool, err error) {
 	err = a.read(count, func(there []byte, f *failure) {
 		values = make([]float32, len(there))
-		native.Flat_index_attribute_numbers(a.index.handle.raw(), a.number, row, count, values, there, f.bytes())
+		native.Flat_index_attribute_numbers(rawOf(a.index), a.number, row, count, values, there, f.bytes())
 	}, &valid)
 	return values, valid, err
 }
@@ -162,16 +162,27 @@ func (a *Attribute) Numbers(row, count int64) (values []float32, valid []bool, e
 func (a *Attribute) Lists(row, count int64) (offsets, codes []int64, valid []bool, err error) {
 	err = a.read(count, func(there []byte, f *failure) {
 		offsets = make([]int64, len(there)+1)
-		native.Flat_index_attribute_lists(a.index.handle.raw(), a.number, row, count, offsets, nil, there, f.bytes())
+		native.Flat_index_attribute_lists(rawOf(a.index), a.number, row, count, offsets, nil, there, f.bytes())
 		codes = make([]int64, offsets[len(there)])
 		if f.code == 0 && len(codes) > 0 {
-			native.Flat_index_attribute_lists(a.index.handle.raw(), a.number, row, count, offsets, codes, there, f.bytes())
+			native.Flat_index_attribute_lists(rawOf(a.index), a.number, row, count, offsets, codes, there, f.bytes())
 		}
 	}, &valid)
 	return offsets, codes, valid, err
 }
 
+// made refuses one that is not of Attributes.
+func (a *Attribute) made() error {
+	if a == nil || a.index == nil {
+		return invalid("attribute is null, expected one of Index.Attributes")
+	}
+	return nil
+}
+
 func (a *Attribute) read(count int64, call func(there []byte, f *failure), valid *[]bool) error {
+	if err := a.made(); err != nil {
+		return err
+	}
 	if count < 0 {
 		return invalid("count is %d, expected 0 or more", count)
 	}
@@ -188,14 +199,17 @@ func (a *Attribute) read(count int64, call func(there []byte, f *failure), valid
 // Strings gives the distinct strings of AttributeString and AttributeStringList, sorted by bytes (of a version of a
 // live catalogue those of its base, and behind them what came since, sorted too); codes are their numbers.
 func (a *Attribute) Strings() ([]string, error) {
+	if err := a.made(); err != nil {
+		return nil, err
+	}
 	if a.Type < AttributeString {
 		return nil, nil
 	}
 	f := newFailure()
 	offsets := make([]int64, a.Distinct+1)
-	text := make([]byte, native.Flat_index_attribute_strings(a.index.handle.raw(), a.number, 0, a.Distinct, offsets, nil,
+	text := make([]byte, native.Flat_index_attribute_strings(rawOf(a.index), a.number, 0, a.Distinct, offsets, nil,
 		f.bytes()))
-	native.Flat_index_attribute_strings(a.index.handle.raw(), a.number, 0, a.Distinct, offsets, text, f.bytes())
+	native.Flat_index_attribute_strings(rawOf(a.index), a.number, 0, a.Distinct, offsets, text, f.bytes())
 	runtime.KeepAlive(a.index)
 	if err := f.done(); err != nil {
 		return nil, err

@@ -69,6 +69,9 @@ type DeviceBeams struct {
 // Beams gives views of the session's arrays. Errors: BadState after Close; Unsupported on CUDA, where they are on the
 // device: see Fetch and DeviceBeams.
 func (s *Session) Beams() (*Beams, error) {
+	if err := made("session", s); err != nil {
+		return nil, err
+	}
 	if s.device.Type != CPU {
 		return nil, &Error{Code: Unsupported, Message: "the session's arrays are on a device, expected Fetch or DeviceBeams"}
 	}
@@ -85,7 +88,7 @@ func (s *Session) Beams() (*Beams, error) {
 func (s *Session) Fetch(stream uintptr) (*Beams, error) {
 	var numbers places
 	f := newFailure()
-	native.Flat_session_fetch(s.handle.raw(), numbers[:], int64(stream), f.bytes())
+	native.Flat_session_fetch(rawOf(s), numbers[:], int64(stream), f.bytes())
 	runtime.KeepAlive(s)
 	if err := f.done(); err != nil {
 		return nil, err
@@ -99,7 +102,7 @@ func (s *Session) DeviceBeams() (*DeviceBeams, error) {
 	if err != nil {
 		return nil, err
 	}
-	owner, err := newViewOwner(s.handle)
+	owner, err := newViewOwner(handleOf(s))
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +118,7 @@ type places [15]int64
 
 func (s *Session) where() (numbers places, err error) {
 	f := newFailure()
-	native.Flat_session_get_beams(s.handle.raw(), numbers[:], f.bytes())
+	native.Flat_session_get_beams(rawOf(s), numbers[:], f.bytes())
 	runtime.KeepAlive(s)
 	return numbers, f.done()
 }
@@ -134,7 +137,7 @@ func newViewOwner(h *handle) (*viewOwner, error) {
 }
 
 func (s *Session) views(numbers *places) (*Beams, error) {
-	owner, err := newViewOwner(s.handle)
+	owner, err := newViewOwner(handleOf(s))
 	if err != nil {
 		return nil, err
 	}

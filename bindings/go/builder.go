@@ -77,6 +77,9 @@ type Pairs struct {
 // Add copies pairs. Errors: InvalidArgument with row, level and value (codes, lengths, ids here and none before),
 // BadState after Plan, Write or Finish, OutOfMemory; then nothing of this call has been added.
 func (b *Builder) Add(pairs Pairs) error {
+	if err := made("builder", b); err != nil {
+		return err
+	}
 	count, err := pairs.count(b.levels)
 	if err != nil {
 		return err
@@ -87,10 +90,10 @@ func (b *Builder) Add(pairs Pairs) error {
 	f := newFailure()
 	if pairs.Names != nil {
 		names, offsets := join(pairs.Names)
-		native.Flat_builder_add_named(b.handle.raw(), pairs.Codes, b.levels, pairs.Lengths, int64(count), names, offsets,
+		native.Flat_builder_add_named(rawOf(b), pairs.Codes, b.levels, pairs.Lengths, int64(count), names, offsets,
 			pairs.Priorities, f.bytes())
 	} else {
-		native.Flat_builder_add(b.handle.raw(), pairs.Codes, b.levels, pairs.Lengths, int64(count), pairs.IDs,
+		native.Flat_builder_add(rawOf(b), pairs.Codes, b.levels, pairs.Lengths, int64(count), pairs.IDs,
 			pairs.Priorities, f.bytes())
 	}
 	runtime.KeepAlive(b)
@@ -143,7 +146,7 @@ func (b *Builder) SetMetadata(key, value string) error {
 		return err
 	}
 	f := newFailure()
-	native.Flat_builder_set_metadata(b.handle.raw(), key, value, f.bytes())
+	native.Flat_builder_set_metadata(rawOf(b), key, value, f.bytes())
 	runtime.KeepAlive(b)
 	return f.done()
 }
@@ -157,14 +160,14 @@ func (b *Builder) Write(ctx context.Context, path string) error {
 	if err := cText("path", path); err != nil {
 		return err
 	}
-	return b.cancellable(ctx, func(f *failure) { native.Flat_builder_write(b.handle.raw(), path, f.bytes()) })
+	return b.cancellable(ctx, func(f *failure) { native.Flat_builder_write(rawOf(b), path, f.bytes()) })
 }
 
 // Finish makes the same index in memory. Errors: those of Write except the file's.
 func (b *Builder) Finish(ctx context.Context) (*Index, error) {
 	var box uintptr
 	if err := b.cancellable(ctx, func(f *failure) {
-		box = native.Flat_builder_finish(b.handle.raw(), f.bytes())
+		box = native.Flat_builder_finish(rawOf(b), f.bytes())
 	}); err != nil {
 		return nil, err
 	}
@@ -172,7 +175,7 @@ func (b *Builder) Finish(ctx context.Context) (*Index, error) {
 }
 
 // Progress says how far the running call is: done of total, in units of the phase. From any goroutine.
-func (b *Builder) Progress() (phase Phase, done, total int64) { return progressOf(b.handle) }
+func (b *Builder) Progress() (phase Phase, done, total int64) { return progressOf(handleOf(b)) }
 
 // progressOf is that of a builder or a compaction, or nothing of none.
 func progressOf(h *handle) (phase Phase, done, total int64) {
@@ -188,50 +191,16 @@ func progressOf(h *handle) (phase Phase, done, total int64) {
 }
 
 // Close gives the builder's memory back, after the running call. Closing again does nothing.
-func (b *Builder) Close() error { return b.handle.close() }
+func (b *Builder) Close() error { return closeOf(b) }
 
 // cancellable runs a call that ends early when ctx does.
 func (b *Builder) cancellable(ctx context.Context, call func(f *failure)) error {
+	if err := made("builder", b); err != nil {
+		return err
+	}
 	if !b.running.TryLock() {
 		return &Error{Code: BadState, Message: "builder is in use by another goroutine"}
 	}
 	defer b.running.Unlock()
-	f := newFailure()
-	if b.handle == nil || ctx == nil || ctx.Done() == nil {
-		call(f)
-	} else {
-		cancelWith(ctx, func(cancel int) { native.Flat_cancel(b.handle.raw(), cancel) }, func() { call(f) })
-	}
-	runtime.KeepAlive(b)
-	return f.doneIn(ctx)
-}
-
-// doneIn is done, for calls that ctx may have cancelled.
-func (f *failure) doneIn(ctx context.Context) error {
-	err := f.done()
-	if failed, ok := err.(*Error); ok && failed.Code == Cancelled && ctx != nil {
-		failed.cause = ctx.Err()
-	}
-	drainLog()
-	return err
-}
-
-// cancelWith sets the flag of a call's object when ctx ends, and clears it after the call.
-func cancelWith(ctx context.Context, set func(cancel int), call func()) {
-	if ctx.Err() != nil {
-		set(1)
-	}
-	returned, watched := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(watched)
-		select {
-		case <-ctx.Done():
-			set(1)
-		case <-returned:
-		}
-	}()
-	call()
-	close(returned)
-	<-watched
-	set(0)
+	return cancellable(ctx, b.handle, call)
 }

@@ -54,7 +54,7 @@ func NewCatalog(base *Index, folder string, config CatalogConfig) (*Catalog, err
 		return nil, invalid("base is a nil *Index, expected one")
 	}
 	return newCatalog(folder, config, func(interval, age int64, f *failure) (uintptr, error) {
-		box := native.Flat_catalog_create(base.handle.raw(), flag(folder == ""), folder, int(config.Sync), interval,
+		box := native.Flat_catalog_create(rawOf(base), flag(folder == ""), folder, int(config.Sync), interval,
 			config.KeepVersions, age, int(config.Residency), int(config.Verify), f.bytes())
 		runtime.KeepAlive(base)
 		return box, nil
@@ -126,8 +126,8 @@ func milliseconds(what string, d time.Duration) (int64, error) {
 // One that was removed is new again. Pairs need ids or names, as the base has them. Errors: InvalidArgument with row,
 // level and value, BadState (a catalogue that follows), OutOfMemory; then nothing of this call has been added.
 func (c *Catalog) Add(pairs Pairs, attributes map[string]AttributeValues) error {
-	if c.handle == nil {
-		return invalid("catalogue is null, expected one that was made")
+	if err := made("catalogue", c); err != nil {
+		return err
 	}
 	count, err := pairs.count(c.levels)
 	if err != nil {
@@ -147,7 +147,7 @@ func (c *Catalog) Add(pairs Pairs, attributes map[string]AttributeValues) error 
 		names, offsets = join(pairs.Names)
 	}
 	f := newFailure()
-	native.Flat_catalog_add(c.handle.raw(), pairs.Codes, c.levels, pairs.Lengths, int64(count), pairs.IDs, names, offsets,
+	native.Flat_catalog_add(rawOf(c), pairs.Codes, c.levels, pairs.Lengths, int64(count), pairs.IDs, names, offsets,
 		pairs.Priorities, columns.raw(), f.bytes())
 	runtime.KeepAlive(columns)
 	runtime.KeepAlive(c)
@@ -196,7 +196,7 @@ func (c *Catalog) AddArrow(stream uintptr, columns ArrowColumns) (int64, error) 
 		return 0, err
 	}
 	f := newFailure()
-	pairs := native.Flat_catalog_add_arrow(c.handle.raw(), int64(stream), names.sid, names.levels, names.levelPrefix,
+	pairs := native.Flat_catalog_add_arrow(rawOf(c), int64(stream), names.sid, names.levels, names.levelPrefix,
 		names.item, names.priority, names.attributes, flag(columns.AllAttributes), f.bytes())
 	runtime.KeepAlive(c)
 	return pairs, f.done()
@@ -213,7 +213,7 @@ func (c *Catalog) Remove(items ItemList) (unknown int64, err error) {
 		return 0, invalid("items has Rows, expected IDs or Names: items are removed by id")
 	}
 	return c.number(func(f *failure) int64 {
-		return native.Flat_catalog_remove(c.handle.raw(), list.by, list.numbers, list.names, list.offsets, f.bytes())
+		return native.Flat_catalog_remove(rawOf(c), list.by, list.numbers, list.names, list.offsets, f.bytes())
 	})
 }
 
@@ -228,7 +228,7 @@ func (c *Catalog) number(call func(f *failure) int64) (int64, error) {
 // Discard drops all changes since the last Publish.
 func (c *Catalog) Discard() error {
 	f := newFailure()
-	native.Flat_catalog_discard(c.handle.raw(), f.bytes())
+	native.Flat_catalog_discard(rawOf(c), f.bytes())
 	runtime.KeepAlive(c)
 	return f.done()
 }
@@ -237,19 +237,19 @@ func (c *Catalog) Discard() error {
 // error nothing has been published, and the changes wait for the next Publish. Errors: IOError (the log; once what it
 // holds is uncertain no Publish succeeds until the catalogue is opened again), BadState, OutOfMemory.
 func (c *Catalog) Publish() (version int64, err error) {
-	return c.number(func(f *failure) int64 { return native.Flat_catalog_publish(c.handle.raw(), f.bytes()) })
+	return c.number(func(f *failure) int64 { return native.Flat_catalog_publish(rawOf(c), f.bytes()) })
 }
 
 // Rollback publishes the content of a version that is kept as a new version, whose number it gives, and drops the
 // changes since the last Publish. Errors: InvalidArgument (a version that is not kept), otherwise as Publish.
 func (c *Catalog) Rollback(version int64) (made int64, err error) {
-	return c.number(func(f *failure) int64 { return native.Flat_catalog_rollback(c.handle.raw(), version, f.bytes()) })
+	return c.number(func(f *failure) int64 { return native.Flat_catalog_rollback(rawOf(c), version, f.bytes()) })
 }
 
 // Sync forces what was published to the disk. Errors: IOError (then no Publish succeeds until it is opened again).
 func (c *Catalog) Sync() error {
 	f := newFailure()
-	native.Flat_catalog_sync(c.handle.raw(), f.bytes())
+	native.Flat_catalog_sync(rawOf(c), f.bytes())
 	runtime.KeepAlive(c)
 	return f.done()
 }
@@ -272,8 +272,8 @@ func (c *Catalog) Refresh(ctx context.Context, wait time.Duration) (version int6
 		before = info.Version
 	}
 	for end := time.Now().Add(wait); ; {
-		if ctx != nil && ctx.Err() != nil {
-			return 0, &Error{Code: Cancelled, Message: "the wait for a version was cancelled", cause: ctx.Err()}
+		if err := ended(ctx); err != nil {
+			return 0, err
 		}
 		some := wait
 		if some > slice {
@@ -281,7 +281,7 @@ func (c *Catalog) Refresh(ctx context.Context, wait time.Duration) (version int6
 		}
 		ms, _ := milliseconds("wait", some)
 		version, err := c.number(func(f *failure) int64 {
-			return native.Flat_catalog_refresh(c.handle.raw(), ms, f.bytes())
+			return native.Flat_catalog_refresh(rawOf(c), ms, f.bytes())
 		})
 		wait = time.Until(end)
 		if err != nil || version != before || wait <= 0 {
@@ -294,7 +294,7 @@ func (c *Catalog) Refresh(ctx context.Context, wait time.Duration) (version int6
 // InvalidArgument (a version that is not kept, naming those that are), OutOfMemory.
 func (c *Catalog) Snapshot(version int64) (*Index, error) {
 	f := newFailure()
-	box := native.Flat_catalog_snapshot(c.handle.raw(), version, f.bytes())
+	box := native.Flat_catalog_snapshot(rawOf(c), version, f.bytes())
 	runtime.KeepAlive(c)
 	if err := f.done(); err != nil {
 		return nil, err
@@ -304,4 +304,4 @@ func (c *Catalog) Snapshot(version int64) (*Index, error) {
 
 // Close closes the catalogue, after the calls that run; versions go on. Changes that were not published are dropped,
 // and so is an error of a last sync: call Sync before where that matters. Closing again does nothing.
-func (c *Catalog) Close() error { return c.handle.close() }
+func (c *Catalog) Close() error { return closeOf(c) }

@@ -73,7 +73,7 @@ func TestFollowersSeeWhatIsPublished(t *testing.T) {
 	ends, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 	defer cancel()
 	_, err = follower.Refresh(ends, time.Hour)
-	fails(t, err, sidbeam.Cancelled, "the wait for a version was cancelled")
+	fails(t, err, sidbeam.Cancelled, "the context ended before the call did")
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("expected the context's error within %v", err)
 	}

@@ -31,7 +31,7 @@ type CatalogInfo struct {
 func (c *Catalog) Info() (CatalogInfo, error) {
 	n := make([]int64, native.FLAT_CATALOG_COUNT)
 	f := newFailure()
-	native.Flat_catalog_get_info(c.handle.raw(), n, f.bytes())
+	native.Flat_catalog_get_info(rawOf(c), n, f.bytes())
 	runtime.KeepAlive(c)
 	if err := f.done(); err != nil {
 		return CatalogInfo{}, err
@@ -74,7 +74,7 @@ func (c *Catalog) Versions() ([]VersionInfo, error) {
 	var numbers []int64
 	for { // others may publish meanwhile
 		count, err := c.number(func(f *failure) int64 {
-			return native.Flat_catalog_versions(c.handle.raw(), numbers, f.bytes())
+			return native.Flat_catalog_versions(rawOf(c), numbers, f.bytes())
 		})
 		if err != nil {
 			return nil, err
@@ -118,22 +118,17 @@ type CompactConfig struct {
 // another generation meanwhile; a catalogue that follows), Cancelled (errors.Is finds the context's error too),
 // InvalidArgument (config; no pair is live), IOError, OutOfMemory.
 func (c *Catalog) Compact(ctx context.Context, config CompactConfig) (version int64, err error) {
+	if err := made("catalogue", c); err != nil {
+		return 0, err
+	}
 	running := newHandle(native.Flat_compaction_create())
 	defer running.close()
 	c.began(running)
-	f := newFailure()
-	call := func() {
-		version = native.Flat_catalog_compact(c.handle.raw(), running.raw(), saturate(config.Threads), config.MemoryLimit,
+	err = cancellable(ctx, running, func(f *failure) {
+		version = native.Flat_catalog_compact(rawOf(c), running.raw(), saturate(config.Threads), config.MemoryLimit,
 			config.BytesPerSecond, f.bytes())
-	}
-	if ctx == nil || ctx.Done() == nil {
-		call()
-	} else {
-		cancelWith(ctx, func(cancel int) { native.Flat_cancel(running.raw(), cancel) }, call)
-	}
-	runtime.KeepAlive(running)
+	})
 	runtime.KeepAlive(c)
-	err = f.doneIn(ctx)
 	failed, ok := err.(*Error)
 	c.ended(running, ok && failed.Code == BadState)
 	return version, err
@@ -164,6 +159,9 @@ func (c *Catalog) ended(compaction *handle, refused bool) {
 // CompactProgress says how far the compaction is that began last, without those that were refused since another one
 // ran: done of total, in units of the phase. From any goroutine.
 func (c *Catalog) CompactProgress() (phase Phase, done, total int64) {
+	if c == nil {
+		return 0, 0, 0
+	}
 	c.mutex.Lock()
 	var last *handle
 	if n := len(c.compactions); n > 0 {

@@ -45,7 +45,7 @@ func NewConstraintSet(config ConstraintSetConfig) (*ConstraintSet, error) {
 }
 
 // Close gives the set back, after the running calls. Closing again does nothing.
-func (s *ConstraintSet) Close() error { return s.handle.close() }
+func (s *ConstraintSet) Close() error { return closeOf(s) }
 
 // Prefixes gives the state of each of N prefixes: which [N], codes [N, stride] (stride 0: the most levels of any
 // constraint; Broadcast: one prefix for all), lengths [N], 0 for the beginning; out [N]. A prefix that no SID has, or
@@ -53,7 +53,7 @@ func (s *ConstraintSet) Close() error { return s.handle.close() }
 // nothing has been written.
 func (s *ConstraintSet) Prefixes(which, codes []int32, stride int, lengths []int32, out []int64, stream uintptr) error {
 	f := newFailure()
-	native.Flat_constraint_set_prefixes(s.handle.raw(), which, codes, int64(stride), lengths, int64(len(lengths)), out,
+	native.Flat_constraint_set_prefixes(rawOf(s), which, codes, int64(stride), lengths, int64(len(lengths)), out,
 		int64(stream), f.bytes())
 	runtime.KeepAlive(s)
 	return f.done()
@@ -64,7 +64,7 @@ func (s *ConstraintSet) Prefixes(which, codes []int32, stride int, lengths []int
 func (s *ConstraintSet) Advance(which []int32, states []int64, parents, codes []int32, out []int64,
 	stream uintptr) error {
 	f := newFailure()
-	native.Flat_constraint_set_advance(s.handle.raw(), which, states, parents, codes, int64(len(codes)), out,
+	native.Flat_constraint_set_advance(rawOf(s), which, states, parents, codes, int64(len(codes)), out,
 		int64(stream),
 		f.bytes())
 	runtime.KeepAlive(s)
@@ -79,7 +79,7 @@ func (s *ConstraintSet) Mask(which []int32, states []int64, logits Rows, stream 
 		return err
 	}
 	f := newFailure()
-	native.Flat_constraint_set_mask(s.handle.raw(), which, states, memory, elements, int(dtype), int(logits.Device.Type),
+	native.Flat_constraint_set_mask(rawOf(s), which, states, memory, elements, int(dtype), int(logits.Device.Type),
 		saturate(logits.Device.ID), int64(logits.Rows), int64(logits.Columns), int64(logits.RowStride), int64(stream),
 		f.bytes())
 	runtime.KeepAlive(s)
@@ -90,7 +90,7 @@ func (s *ConstraintSet) Mask(which []int32, states []int64, logits Rows, stream 
 // words [N, wordsPerRow], N as many as states; 32*wordsPerRow covers the columns of every level of every constraint.
 func (s *ConstraintSet) Bitmask(which []int32, states []int64, wordsPerRow int, words []uint32, stream uintptr) error {
 	f := newFailure()
-	native.Flat_constraint_set_bitmask(s.handle.raw(), which, states, int64(len(states)), int64(wordsPerRow),
+	native.Flat_constraint_set_bitmask(rawOf(s), which, states, int64(len(states)), int64(wordsPerRow),
 		reinterpret[int32](words), int64(stream), f.bytes())
 	runtime.KeepAlive(s)
 	return f.done()
@@ -118,7 +118,7 @@ func (s *ConstraintSet) TopK(args TopK) error {
 		return err
 	}
 	f := newFailure()
-	native.Flat_constraint_set_topk(s.handle.raw(), args.Which, args.States, memory, elements, int(dtype),
+	native.Flat_constraint_set_topk(rawOf(s), args.Which, args.States, memory, elements, int(dtype),
 		int(rows.Device.Type),
 		saturate(rows.Device.ID), int64(rows.Rows), int64(rows.Columns), int64(rows.RowStride), int(args.Normalization),
 		saturate(args.K), args.Codes, args.LogProbs, args.Next, int64(args.Stream), f.bytes())

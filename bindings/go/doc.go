@@ -34,7 +34,15 @@
 //
 // # Errors
 //
-// What fails returns an *[Error]. errors.Is compares with a [Code]: errors.Is(err, sidbeam.Corrupt).
+// What fails returns an *[Error]. errors.Is compares with a [Code], errors.Is(err, sidbeam.Corrupt), and with what was
+// behind it: fs.ErrNotExist, fs.ErrPermission and whatever else the operating system said, and context.Canceled and
+// context.DeadlineExceeded. No method panics on an object that is nil, or that no constructor made.
+//
+// # Contexts
+//
+// What may take long and can be broken off takes a context, and fails with Cancelled soon after that has ended: plans
+// and builds, files that are imported, compactions, waits for a version, and the requests of a [Runner]. The library
+// does not break off what opens, verifies, saves or uploads. A nil context never ends.
 //
 // # Life and threads
 //

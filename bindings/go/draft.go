@@ -171,7 +171,7 @@ func (h *DraftHead) read() error {
 	var codebook []byte
 	for _, last := range [2]bool{false, true} {
 		f := newFailure()
-		length := native.Flat_draft_head_get_info(h.handle.raw(), numbers, codes, codebook, f.bytes())
+		length := native.Flat_draft_head_get_info(rawOf(h), numbers, codes, codebook, f.bytes())
 		runtime.KeepAlive(h)
 		if err := f.done(); err != nil {
 			return err
@@ -196,7 +196,12 @@ func (h *DraftHead) read() error {
 }
 
 // Info says what the head is.
-func (h *DraftHead) Info() DraftInfo { return h.info }
+func (h *DraftHead) Info() DraftInfo {
+	if h == nil {
+		return DraftInfo{}
+	}
+	return h.info
+}
 
 // Close gives the head back; its decoders go on. Closing again does nothing.
-func (h *DraftHead) Close() error { return h.handle.close() }
+func (h *DraftHead) Close() error { return closeOf(h) }

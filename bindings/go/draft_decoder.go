@@ -46,7 +46,7 @@ func NewDraftDecoder(config DraftConfig) (*DraftDecoder, error) {
 	var box uintptr
 	f := newFailure()
 	if err := withRuntime(config.Runtime, func(runtime uintptr) {
-		box = native.Flat_draft_decoder_create(runtime, config.Head.handle.raw(), config.Index.handle.raw(),
+		box = native.Flat_draft_decoder_create(runtime, rawOf(config.Head), rawOf(config.Index),
 			requests, beams, int(config.Verification), int(config.Normalization), saturate(config.TopK),
 			config.MaxListed, int(config.Device.Type), saturate(config.Device.ID), f.bytes())
 	}); err != nil {
@@ -60,7 +60,7 @@ func NewDraftDecoder(config DraftConfig) (*DraftDecoder, error) {
 }
 
 // Close gives the decoder back, after the running call. Closing again does nothing.
-func (d *DraftDecoder) Close() error { return d.handle.close() }
+func (d *DraftDecoder) Close() error { return closeOf(d) }
 
 // DraftArgs are the requests of a run. Only Hidden is needed.
 type DraftArgs struct {
@@ -92,6 +92,9 @@ func (d *Drafts) SID(request, beam int) []int32 {
 // device: see RunOn), NoDevice (hidden states of another device), OutOfMemory, BadState (closed); the decoder can be
 // used as before.
 func (d *DraftDecoder) Run(args DraftArgs) (*Drafts, error) {
+	if err := made("draft decoder", d); err != nil {
+		return nil, err
+	}
 	if d.device.Type != CPU {
 		return nil, &Error{Code: Unsupported, Message: "the decoder's arrays are on a device, expected RunOn"}
 	}
@@ -111,7 +114,7 @@ func (d *DraftDecoder) Run(args DraftArgs) (*Drafts, error) {
 	out := &Drafts{d.beams, d.levels, make([]int32, n), make([]int32, n), make([]int32, all*d.levels),
 		make([]float32, all), make([]int64, all)}
 	f := newFailure()
-	native.Flat_draft_decoder_run(d.handle.raw(), states, elements, int(dtype), int(rows.Device.Type),
+	native.Flat_draft_decoder_run(rawOf(d), states, elements, int(dtype), int(rows.Device.Type),
 		saturate(rows.Device.ID), int64(rows.Slots), int64(rows.Rows), int64(rows.Columns), int64(rows.SlotStride),
 		int64(rows.RowStride), constraints, args.Widths, saturate(args.WidthLevels), out.Live, out.Errors,
 		out.SIDs, out.Scores, out.Ordinals, f.bytes())

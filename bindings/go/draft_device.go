@@ -50,7 +50,7 @@ func (d *DraftDecoder) enqueue(what int, args DraftArgs) (*DeviceDrafts, error) 
 	}
 	at := make([]int64, native.FLAT_DRAFTS_COUNT)
 	f := newFailure()
-	native.Flat_draft_decoder_enqueue(d.handle.raw(), what, states, elements, int(dtype), int(rows.Device.Type),
+	native.Flat_draft_decoder_enqueue(rawOf(d), what, states, elements, int(dtype), int(rows.Device.Type),
 		saturate(rows.Device.ID), int64(rows.Slots), int64(rows.Rows), int64(rows.Columns), int64(rows.SlotStride),
 		int64(rows.RowStride), constraints, args.Widths, saturate(args.WidthLevels), int64(args.Stream), at, f.bytes())
 	runtime.KeepAlive(d)
@@ -58,7 +58,7 @@ func (d *DraftDecoder) enqueue(what int, args DraftArgs) (*DeviceDrafts, error) 
 	if err := f.done(); err != nil {
 		return nil, err
 	}
-	owner, err := newViewOwner(d.handle)
+	owner, err := newViewOwner(handleOf(d))
 	if err != nil {
 		return nil, err
 	}

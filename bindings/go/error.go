@@ -3,8 +3,12 @@
 package sidbeam
 
 import (
+	"context"
 	"fmt"
+	"io/fs"
+	"strings"
 	"sync"
+	"syscall"
 	"unsafe"
 
 	"sidbeam.io/sidbeam/internal/native"
@@ -42,7 +46,7 @@ func (c Code) Error() string { return "sidbeam: " + c.Name() }
 type Error struct {
 	Code    Code
 	Message string // one line: what, expected, came
-	cause   error  // of a cancelled build or request: why the context ended
+	cause   error  // why the context ended, or what the operating system said
 }
 
 // Name is the name of the code, for instance "invalid argument".
@@ -57,7 +61,9 @@ func (e *Error) Is(target error) bool {
 	return ok && code == e.Code
 }
 
-// Unwrap gives, for a cancelled build or request, the error of its context.
+// Unwrap gives what errors.Is compares with too: of what was cancelled the error of its context, of a deadline that has
+// passed context.DeadlineExceeded, and of what the operating system refused its error, which is fs.ErrNotExist where a
+// file is missing.
 func (e *Error) Unwrap() error { return e.cause }
 
 func invalid(format string, values ...any) error {
@@ -84,7 +90,38 @@ func (f *failure) done() error {
 		failures.Put(f)
 		return nil
 	}
-	err := &Error{Code: Code(f.code), Message: inGo(cString(f.message[:]))}
+	message := cString(f.message[:])
+	err := &Error{Code: Code(f.code), Message: inGo(message), cause: causeOf(Code(f.code), message)}
 	failures.Put(f)
 	return err
 }
+
+// causeOf is what Unwrap gives of a message of the library's.
+func causeOf(code Code, message string) error {
+	switch code {
+	case IOError:
+		return systemError(message)
+	case DeadlineExceeded:
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// systemError is what a message says behind its last path, say "cannot open 'a': No such file or directory (...".
+func systemError(message string) error {
+	text := message[strings.LastIndexByte(message, '\'')+1:]
+	text, _, _ = strings.Cut(text, " (")
+	text, _, _ = strings.Cut(text, "; ")
+	text = strings.TrimSpace(text[strings.LastIndexByte(text, ':')+1:])
+	if text == "it holds no catalogue" {
+		return fs.ErrNotExist
+	}
+	for number := syscall.Errno(1); number < lastErrno; number++ {
+		if strings.EqualFold(number.Error(), text) {
+			return number
+		}
+	}
+	return nil
+}
+
+const lastErrno = 134 // of Linux

@@ -59,7 +59,7 @@ func (l *ItemList) native(what string) (nativeList, error) {
 // operator that its type has not, a value of another type).
 func (x *Index) FilterText(text string) (*Filter, error) {
 	return newFilter(func(f *failure) uintptr {
-		box := native.Flat_filter_parse(x.handle.raw(), append(make([]byte, 0, len(text)+1), text...), f.bytes())
+		box := native.Flat_filter_parse(rawOf(x), append(make([]byte, 0, len(text)+1), text...), f.bytes())
 		runtime.KeepAlive(x)
 		return box
 	})
@@ -74,7 +74,7 @@ func (x *Index) FilterItems(items ItemList) (filter *Filter, unknown int64, err 
 	}
 	var count [1]int64
 	filter, err = newFilter(func(f *failure) uintptr {
-		box := native.Flat_filter_from_items(x.handle.raw(), list.by, list.numbers, list.names, list.offsets, count[:],
+		box := native.Flat_filter_from_items(rawOf(x), list.by, list.numbers, list.names, list.offsets, count[:],
 			f.bytes())
 		runtime.KeepAlive(x)
 		return box
@@ -101,7 +101,7 @@ func (x *Index) FilterRoaring(bitmap []byte) (*Filter, error) {
 
 func (x *Index) filterRows(encoding int, rows []byte) (*Filter, error) {
 	return newFilter(func(f *failure) uintptr {
-		box := native.Flat_filter_from_rows(x.handle.raw(), encoding, rows, 0, f.bytes())
+		box := native.Flat_filter_from_rows(rawOf(x), encoding, rows, 0, f.bytes())
 		runtime.KeepAlive(x)
 		return box
 	})
@@ -167,7 +167,7 @@ func (x *Index) FilterTerm(term Term) (*Filter, error) {
 		return nil, err
 	}
 	return newFilter(func(f *failure) uintptr {
-		box := native.Flat_filter_from_term(x.handle.raw(), int(term.Op), term.Attribute, term.Integers, numbers, flags,
+		box := native.Flat_filter_from_term(rawOf(x), int(term.Op), term.Attribute, term.Integers, numbers, flags,
 			strings, f.bytes())
 		runtime.KeepAlive(x)
 		return box
@@ -183,14 +183,6 @@ func newFilter(call func(f *failure) uintptr) (*Filter, error) {
 	return &Filter{newHandle(box)}, nil
 }
 
-// raw is 0 of a filter that is nil, or that nothing made: C then says so.
-func (t *Filter) raw() uintptr {
-	if t == nil {
-		return 0
-	}
-	return t.handle.raw()
-}
-
 // And gives the items that are in both filters, which are of one index. Errors: InvalidArgument.
 func (t *Filter) And(other *Filter) (*Filter, error) { return t.join(native.SIDBEAM_FILTER_AND, other) }
 
@@ -200,7 +192,7 @@ func (t *Filter) Or(other *Filter) (*Filter, error) { return t.join(native.SIDBE
 // Not gives the items that are not in the filter.
 func (t *Filter) Not() (*Filter, error) {
 	return newFilter(func(f *failure) uintptr {
-		box := native.Flat_filter_combine(native.SIDBEAM_FILTER_NOT, t.raw(), 0, f.bytes())
+		box := native.Flat_filter_combine(native.SIDBEAM_FILTER_NOT, rawOf(t), 0, f.bytes())
 		runtime.KeepAlive(t)
 		return box
 	})
@@ -211,7 +203,7 @@ func (t *Filter) join(op int, other *Filter) (*Filter, error) {
 		return nil, invalid("the other filter is nil, or was not made, expected one of the same index")
 	}
 	return newFilter(func(f *failure) uintptr {
-		box := native.Flat_filter_combine(op, t.raw(), other.raw(), f.bytes())
+		box := native.Flat_filter_combine(op, rawOf(t), rawOf(other), f.bytes())
 		runtime.KeepAlive(t)
 		runtime.KeepAlive(other)
 		return box
@@ -231,7 +223,7 @@ func (t *Filter) Update(items ItemList, allowed []bool) (filter *Filter, unknown
 	}
 	var missing [1]int64
 	filter, err = newFilter(func(f *failure) uintptr {
-		box := native.Flat_filter_update(t.raw(), list.by, list.numbers, list.names, list.offsets, bytesOf(allowed),
+		box := native.Flat_filter_update(rawOf(t), list.by, list.numbers, list.names, list.offsets, bytesOf(allowed),
 			missing[:], f.bytes())
 		runtime.KeepAlive(t)
 		return box
@@ -247,7 +239,7 @@ func (t *Filter) On(index *Index) (*Filter, error) {
 		return nil, invalid("index is a nil *Index, expected one")
 	}
 	return newFilter(func(f *failure) uintptr {
-		box := native.Flat_filter_on(t.raw(), index.handle.raw(), f.bytes())
+		box := native.Flat_filter_on(rawOf(t), rawOf(index), f.bytes())
 		runtime.KeepAlive(t)
 		runtime.KeepAlive(index)
 		return box
@@ -257,7 +249,7 @@ func (t *Filter) On(index *Index) (*Filter, error) {
 // Prepare derives now what a search reads, on the runtime's threads, so that no request waits for it.
 func (t *Filter) Prepare() error {
 	f := newFailure()
-	native.Flat_filter_prepare(t.raw(), f.bytes())
+	native.Flat_filter_prepare(rawOf(t), f.bytes())
 	runtime.KeepAlive(t)
 	return f.done()
 }
@@ -274,7 +266,7 @@ type FilterInfo struct {
 func (t *Filter) Info() (FilterInfo, error) {
 	numbers := make([]int64, native.FLAT_FILTER_COUNT)
 	f := newFailure()
-	native.Flat_filter_get_info(t.raw(), numbers, f.bytes())
+	native.Flat_filter_get_info(rawOf(t), numbers, f.bytes())
 	runtime.KeepAlive(t)
 	if err := f.done(); err != nil {
 		return FilterInfo{}, err
@@ -292,7 +284,7 @@ func (t *Filter) Info() (FilterInfo, error) {
 func (t *Filter) Text() (string, error) {
 	read := func(text []byte) (int64, error) {
 		f := newFailure()
-		bytes := native.Flat_filter_text(t.raw(), text, f.bytes())
+		bytes := native.Flat_filter_text(rawOf(t), text, f.bytes())
 		runtime.KeepAlive(t)
 		return bytes, f.done()
 	}
@@ -309,7 +301,7 @@ func (t *Filter) Text() (string, error) {
 func (t *Filter) Rows() ([]int64, error) {
 	read := func(words []int64) (int64, error) {
 		f := newFailure()
-		count := native.Flat_filter_rows(t.raw(), words, f.bytes())
+		count := native.Flat_filter_rows(rawOf(t), words, f.bytes())
 		runtime.KeepAlive(t)
 		return count, f.done()
 	}
@@ -331,4 +323,4 @@ func (t *Filter) Rows() ([]int64, error) {
 }
 
 // Close gives the filter back; its constraints go on. Closing again does nothing.
-func (t *Filter) Close() error { return t.handle.close() }
+func (t *Filter) Close() error { return closeOf(t) }

@@ -37,6 +37,27 @@ func (h *handle) close() error {
 	return nil
 }
 
+// handleOf gives the handle of an object, which is its first field, so that methods of a nil object need no check each.
+func handleOf[T any](object *T) *handle {
+	if object == nil {
+		return nil
+	}
+	return *(**handle)(unsafe.Pointer(object))
+}
+
+// rawOf is 0 of an object that is nil, or that no constructor made. The caller keeps the object alive.
+func rawOf[T any](object *T) uintptr { return handleOf(object).raw() }
+
+// made refuses an object that is nil or that no constructor made, where the fields of one are read, in C's words.
+func made[T any](what string, object *T) error {
+	if handleOf(object) == nil {
+		return invalid("%s is null, expected one that was made", what)
+	}
+	return nil
+}
+
+func closeOf[T any](object *T) error { return handleOf(object).close() }
+
 // saturate maps a number that does not fit int32 to one that C refuses, instead of wrapping it into the valid range.
 func saturate(n int) int {
 	if n > math.MaxInt32 {

@@ -65,7 +65,7 @@ func NewOutputLayer(config OutputLayerConfig) (*OutputLayer, error) {
 }
 
 // Close gives the layer back; steps with it go on. Closing again does nothing.
-func (o *OutputLayer) Close() error { return o.handle.close() }
+func (o *OutputLayer) Close() error { return closeOf(o) }
 
 // HiddenStepConfig is what a [HiddenStep] is made from. Session and Layer are needed.
 type HiddenStepConfig struct {
@@ -95,7 +95,7 @@ func NewHiddenStep(config HiddenStepConfig) (*HiddenStep, error) {
 		return nil, invalid("Session or Layer is nil, expected both")
 	}
 	f := newFailure()
-	box := native.Flat_hidden_create(config.Session.handle.raw(), config.Layer.handle.raw(), int(config.Path),
+	box := native.Flat_hidden_create(rawOf(config.Session), rawOf(config.Layer), int(config.Path),
 		int64(config.Children), f.bytes())
 	runtime.KeepAlive(config.Session)
 	runtime.KeepAlive(config.Layer)
@@ -106,7 +106,7 @@ func NewHiddenStep(config HiddenStepConfig) (*HiddenStep, error) {
 }
 
 // Close gives it back, after the running call. Closing again does nothing.
-func (h *HiddenStep) Close() error { return h.handle.close() }
+func (h *HiddenStep) Close() error { return closeOf(h) }
 
 // Step advances slots of the session by one level; it allocates nothing. Everything in args means what it does in
 // [Session.Step], with hidden states (F32, on CUDA any type) in the place of logits: Rows are [Slots, Rows, width], or
@@ -126,7 +126,7 @@ func (h *HiddenStep) StepBy(args StepArgs, path HiddenPath) error {
 		return invalid("SoftCap is given, expected none: that of the output layer counts")
 	}
 	f := newFailure()
-	native.Flat_hidden_step(h.handle.raw(), int(path), args.Slots, states, elements, int(dtype), int(rows.Device.Type),
+	native.Flat_hidden_step(rawOf(h), int(path), args.Slots, states, elements, int(dtype), int(rows.Device.Type),
 		saturate(rows.Device.ID), int64(rows.Slots), int64(rows.Rows), int64(rows.Columns), int64(rows.SlotStride),
 		int64(rows.RowStride), args.RowMap, args.LSE, args.InverseTemperature, args.InverseTemperatures,
 		int64(args.Stream), f.bytes())
@@ -151,7 +151,7 @@ type HiddenStats struct {
 func (h *HiddenStep) Stats() (*HiddenStats, error) {
 	numbers, breakEven := make([]int64, native.FLAT_HIDDEN_STATS_COUNT), make([]float32, 1)
 	f := newFailure()
-	native.Flat_hidden_get_stats(h.handle.raw(), numbers, breakEven, f.bytes())
+	native.Flat_hidden_get_stats(rawOf(h), numbers, breakEven, f.bytes())
 	runtime.KeepAlive(h)
 	if err := f.done(); err != nil {
 		return nil, err
@@ -181,6 +181,9 @@ type ChildColumns struct {
 // InvalidArgument, Unsupported (a step that reads more: NormalizeFull or NormalizeLevel without LSE, a strategy other
 // than StrategyTrie, a mode that samples, a session on CUDA).
 func (s *Session) Children(slots []int32, lseGiven bool) (*ChildColumns, error) {
+	if err := made("session", s); err != nil {
+		return nil, err
+	}
 	count := s.slots
 	if slots != nil {
 		count = len(slots)
@@ -188,7 +191,7 @@ func (s *Session) Children(slots []int32, lseGiven bool) (*ChildColumns, error) 
 	out := &ChildColumns{Offsets: make([]int64, count*s.beams+1)}
 	for _, last := range [2]bool{false, true} {
 		f := newFailure()
-		found := native.Flat_session_children(s.handle.raw(), slots, int64(count), flag(lseGiven), out.Offsets,
+		found := native.Flat_session_children(rawOf(s), slots, int64(count), flag(lseGiven), out.Offsets,
 			out.Columns, f.bytes())
 		runtime.KeepAlive(s)
 		if err := f.done(); err != nil {

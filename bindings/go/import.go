@@ -85,6 +85,9 @@ func IndexFromFile(ctx context.Context, path string, config ImportConfig, build 
 // expected), Unsupported (Parquet and its like, or no libsidbeam_import.so.1), IOError, Cancelled, OutOfMemory; then
 // some of the pairs may have been added, and the builder is to be closed.
 func (b *Builder) AddFile(ctx context.Context, path string, config ImportConfig) (*ImportInfo, error) {
+	if err := made("builder", b); err != nil {
+		return nil, err
+	}
 	config.Levels, config.Codes, config.VariableLength = b.levels, b.codes, b.variable
 	file, err := openImport(ctx, path, config, b.idType == IDString, nil)
 	if err != nil {
@@ -104,8 +107,8 @@ func (b *Builder) AddFile(ctx context.Context, path string, config ImportConfig)
 // expected), BadState (a catalogue that follows), Unsupported (Parquet and its like, or no libsidbeam_import.so.1),
 // IOError, Cancelled, OutOfMemory; then some of the pairs may have been added: see Discard.
 func (c *Catalog) AddFile(ctx context.Context, path string, config ImportConfig) (*ImportInfo, error) {
-	if c.handle == nil {
-		return nil, invalid("catalogue is null, expected one that was made")
+	if err := made("catalogue", c); err != nil {
+		return nil, err
 	}
 	file, err := openImport(ctx, path, config, false, c)
 	if err != nil {
@@ -113,7 +116,7 @@ func (c *Catalog) AddFile(ctx context.Context, path string, config ImportConfig)
 	}
 	defer file.handle.close()
 	err = file.cancellable(ctx, func(f *failure) {
-		native.Flat_import_add_to_catalog(file.handle.raw(), c.handle.raw(), f.bytes())
+		native.Flat_import_add_to_catalog(rawOf(file), rawOf(c), f.bytes())
 	})
 	runtime.KeepAlive(c)
 	if err != nil {
@@ -141,11 +144,11 @@ func openImport(ctx context.Context, path string, c ImportConfig, textIDs bool, 
 	}
 	var catalog uintptr
 	if live != nil {
-		catalog = live.handle.raw()
+		catalog = rawOf(live)
 	}
 	file := &importFile{handle: newHandle(native.Flat_import_create())}
 	err := file.cancellable(ctx, func(f *failure) {
-		native.Flat_import_open(file.handle.raw(), path, saturate(c.Levels), c.Codes, flag(c.VariableLength), c.Format,
+		native.Flat_import_open(rawOf(file), path, saturate(c.Levels), c.Codes, flag(c.VariableLength), c.Format,
 			c.IDs, c.ItemColumn, c.SIDColumns, c.PriorityColumn, c.TokenPattern, base, int(c.Quotes), flag(textIDs),
 			c.Attributes, catalog, f.bytes())
 	})
@@ -159,27 +162,20 @@ func openImport(ctx context.Context, path string, c ImportConfig, textIDs bool, 
 
 func (i *importFile) addTo(ctx context.Context, b *Builder) error {
 	err := i.cancellable(ctx, func(f *failure) {
-		native.Flat_import_add_to(i.handle.raw(), b.handle.raw(), f.bytes())
+		native.Flat_import_add_to(rawOf(i), rawOf(b), f.bytes())
 	})
 	runtime.KeepAlive(b)
 	return err
 }
 
 func (i *importFile) cancellable(ctx context.Context, call func(f *failure)) error {
-	f := newFailure()
-	if ctx == nil || ctx.Done() == nil {
-		call(f)
-	} else {
-		cancelWith(ctx, func(cancel int) { native.Flat_cancel(i.handle.raw(), cancel) }, func() { call(f) })
-	}
-	runtime.KeepAlive(i)
-	return f.doneIn(ctx)
+	return cancellable(ctx, i.handle, call)
 }
 
 func (i *importFile) info() (*ImportInfo, error) {
 	numbers, codes := make([]int64, native.FLAT_IMPORT_COUNT), make([]int32, MaxLevels)
 	f := newFailure()
-	native.Flat_import_get_info(i.handle.raw(), numbers, codes, f.bytes())
+	native.Flat_import_get_info(rawOf(i), numbers, codes, f.bytes())
 	runtime.KeepAlive(i)
 	if err := f.done(); err != nil {
 		return nil, err
@@ -198,8 +194,8 @@ func (i *importFile) info() (*ImportInfo, error) {
 		texts[native.FLAT_IMPORT_FAMILY+level] = &info.Families[level]
 	}
 	for which, text := range texts {
-		bytes := make([]byte, native.Flat_import_text(i.handle.raw(), which, nil, f.bytes()))
-		native.Flat_import_text(i.handle.raw(), which, bytes, f.bytes())
+		bytes := make([]byte, native.Flat_import_text(rawOf(i), which, nil, f.bytes()))
+		native.Flat_import_text(rawOf(i), which, bytes, f.bytes())
 		*text = string(bytes)
 	}
 	runtime.KeepAlive(i)

@@ -74,6 +74,9 @@ func newIndex(box uintptr) (*Index, error) {
 
 // Close gives the index back. Its sessions, constraint sets and constraints go on. Closing again does nothing.
 func (x *Index) Close() error {
+	if x == nil {
+		return nil
+	}
 	x.mutex.Lock()
 	whole := x.whole
 	x.mutex.Unlock()
@@ -87,7 +90,7 @@ func (x *Index) Close() error {
 // Corrupt.
 func (x *Index) Verify(depth Verify) error {
 	f := newFailure()
-	native.Flat_index_verify(x.handle.raw(), int(depth), f.bytes())
+	native.Flat_index_verify(rawOf(x), int(depth), f.bytes())
 	runtime.KeepAlive(x)
 	err := f.done()
 	drainLog()
@@ -101,7 +104,7 @@ func (x *Index) Save(path string) error {
 		return err
 	}
 	f := newFailure()
-	native.Flat_index_write(x.handle.raw(), path, f.bytes())
+	native.Flat_index_write(rawOf(x), path, f.bytes())
 	runtime.KeepAlive(x)
 	err := f.done()
 	drainLog()
@@ -111,9 +114,9 @@ func (x *Index) Save(path string) error {
 // Bytes gives a copy of the bytes of the index's file, for OpenMemory.
 func (x *Index) Bytes() ([]byte, error) {
 	f := newFailure()
-	data := make([]byte, native.Flat_index_bytes(x.handle.raw(), nil, f.bytes()))
+	data := make([]byte, native.Flat_index_bytes(rawOf(x), nil, f.bytes()))
 	if f.code == 0 {
-		native.Flat_index_bytes(x.handle.raw(), data, f.bytes())
+		native.Flat_index_bytes(rawOf(x), data, f.bytes())
 	}
 	runtime.KeepAlive(x)
 	if err := f.done(); err != nil {
@@ -131,7 +134,7 @@ type Constraint struct{ handle *handle }
 // NewConstraint makes a constraint of an index. An index may also be given wherever a constraint is wanted.
 func NewConstraint(index *Index) (*Constraint, error) {
 	f := newFailure()
-	box := native.Flat_constraint_create(index.handle.raw(), f.bytes())
+	box := native.Flat_constraint_create(rawOf(index), f.bytes())
 	runtime.KeepAlive(index)
 	if err := f.done(); err != nil {
 		return nil, err
@@ -157,7 +160,7 @@ type ConstraintInfo struct {
 func (c *Constraint) Info() (*ConstraintInfo, error) {
 	numbers, fingerprint := make([]int64, native.FLAT_CONSTRAINT_COUNT), make([]byte, 32)
 	f := newFailure()
-	native.Flat_constraint_get_info(c.handle.raw(), numbers, fingerprint, f.bytes())
+	native.Flat_constraint_get_info(rawOf(c), numbers, fingerprint, f.bytes())
 	runtime.KeepAlive(c)
 	if err := f.done(); err != nil {
 		return nil, err
@@ -183,7 +186,7 @@ func (c *Constraint) Info() (*ConstraintInfo, error) {
 }
 
 // Close gives the constraint back; its sessions go on. Closing again does nothing.
-func (c *Constraint) Close() error { return c.handle.close() }
+func (c *Constraint) Close() error { return closeOf(c) }
 
 func (c *Constraint) constraint() (*Constraint, error) {
 	if c == nil {
@@ -201,7 +204,7 @@ func (x *Index) constraint() (*Constraint, error) {
 	}
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
-	if x.whole == nil || native.Flat_is_closed(x.handle.raw()) != 0 {
+	if x.whole == nil || native.Flat_is_closed(rawOf(x)) != 0 {
 		whole, err := NewConstraint(x) // of a closed index: the error says so
 		if err != nil {
 			return nil, err
@@ -224,7 +227,7 @@ func boxes(given []Constrainer) (raw []int64, alive []*Constraint, err error) {
 		if alive[i], err = one.constraint(); err != nil {
 			return nil, nil, err
 		}
-		raw[i] = int64(alive[i].handle.raw())
+		raw[i] = int64(rawOf(alive[i]))
 	}
 	return raw, alive, nil
 }

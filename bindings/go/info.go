@@ -47,7 +47,7 @@ func Peek(path string) (*Info, error) {
 // Info gives what the header of the index says.
 func (x *Index) Info() (*Info, error) {
 	return readInfo(func(numbers []int64, fingerprint []byte, f *failure) {
-		native.Flat_index_get_info(x.handle.raw(), numbers, fingerprint, f.bytes())
+		native.Flat_index_get_info(rawOf(x), numbers, fingerprint, f.bytes())
 		runtime.KeepAlive(x)
 	})
 }
@@ -92,7 +92,7 @@ func readInfo(call func(numbers []int64, fingerprint []byte, f *failure)) (*Info
 
 // header is what was read when the index was opened; it is empty for an Index that nobody opened.
 func (x *Index) header() *Info {
-	if x.info == nil {
+	if x == nil || x.info == nil {
 		return new(Info)
 	}
 	return x.info
@@ -108,8 +108,12 @@ type Section struct {
 
 // Sections lists the parts of the file, in its order.
 func (x *Index) Sections() ([]Section, error) {
-	return readSections(x.header().Sections, func(i int, numbers []int64, kind, encoding []byte, f *failure) {
-		native.Flat_index_get_section(x.handle.raw(), int64(i), numbers, kind, encoding, f.bytes())
+	info, err := x.Info()
+	if err != nil {
+		return nil, err
+	}
+	return readSections(info.Sections, func(i int, numbers []int64, kind, encoding []byte, f *failure) {
+		native.Flat_index_get_section(rawOf(x), int64(i), numbers, kind, encoding, f.bytes())
 		runtime.KeepAlive(x)
 	})
 }
@@ -131,12 +135,16 @@ func readSections(count int, call func(i int, numbers []int64, kind, encoding []
 
 // Metadata gives the keys and values that the builder was given.
 func (x *Index) Metadata() (map[string]string, error) {
+	info, err := x.Info()
+	if err != nil {
+		return nil, err
+	}
 	metadata := map[string]string{}
-	for i := 0; i < x.header().metadata; i++ {
+	for i := 0; i < info.metadata; i++ {
 		var lengths [2]int64
 		read := func(key, value []byte) error {
 			f := newFailure()
-			native.Flat_index_get_metadata(x.handle.raw(), int64(i), lengths[:], key, value, f.bytes())
+			native.Flat_index_get_metadata(rawOf(x), int64(i), lengths[:], key, value, f.bytes())
 			runtime.KeepAlive(x)
 			return f.done()
 		}
@@ -156,7 +164,7 @@ func (x *Index) Metadata() (map[string]string, error) {
 func (x *Index) Codebook() (string, error) {
 	read := func(text []byte) (int64, error) {
 		f := newFailure()
-		bytes := native.Flat_index_codebook(x.handle.raw(), text, f.bytes())
+		bytes := native.Flat_index_codebook(rawOf(x), text, f.bytes())
 		runtime.KeepAlive(x)
 		return bytes, f.done()
 	}

@@ -32,17 +32,18 @@ type Items struct {
 
 // NewItems makes all the buffers for a number of slots, with room for limit item rows per slot.
 func (s *Session) NewItems(slots, limit int) *Items {
-	beams := slots * s.beams
+	_, ofSlot, levels := s.Shape()
+	beams := slots * ofSlot
 	return &Items{
 		Limit:     limit,
 		Ordinals:  make([]int64, beams),
-		SIDs:      make([]int32, beams*s.levels),
+		SIDs:      make([]int32, beams*levels),
 		Lengths:   make([]int32, beams),
 		ItemRows:  make([]int64, slots*limit),
 		Offsets:   make([]int64, beams+slots),
 		Truncated: make([]int32, slots),
 		CameShort: make([]int32, slots),
-		beams:     s.beams,
+		beams:     ofSlot,
 	}
 }
 
@@ -59,13 +60,19 @@ func (s *Session) Items(slots []int32, items *Items) error { return s.ItemsOn(sl
 
 // ItemsOn is Items on a CUDA stream (cudaStream_t), with buffers on the device: see DeviceSlice.
 func (s *Session) ItemsOn(slots []int32, items *Items, stream uintptr) error {
+	if err := made("session", s); err != nil {
+		return err
+	}
+	if items == nil {
+		return invalid("items is nil, expected buffers")
+	}
 	count := len(slots)
 	if slots == nil {
 		count = s.slots
 	}
 	items.beams = s.beams
 	f := newFailure()
-	native.Flat_session_get_items(s.handle.raw(), slots, int64(count), int64(items.LimitPerSID), int64(items.Limit),
+	native.Flat_session_get_items(rawOf(s), slots, int64(count), int64(items.LimitPerSID), int64(items.Limit),
 		flag(items.Distinct), items.CapBy, int64(items.Cap), items.Ordinals, items.SIDs, items.Lengths, items.ItemRows,
 		items.Offsets, items.Truncated, items.CameShort, int64(stream), f.bytes())
 	runtime.KeepAlive(s)
@@ -84,7 +91,7 @@ type Stats struct {
 func (s *Session) Stats() (Stats, error) {
 	numbers := make([]int64, native.FLAT_STATS_COUNT)
 	f := newFailure()
-	native.Flat_session_get_stats(s.handle.raw(), numbers, f.bytes())
+	native.Flat_session_get_stats(rawOf(s), numbers, f.bytes())
 	runtime.KeepAlive(s)
 	if err := f.done(); err != nil {
 		return Stats{}, err
@@ -103,7 +110,7 @@ func (s *Session) Stats() (Stats, error) {
 func (s *Session) Counters() (map[string]int64, error) {
 	values, names := make([]int64, native.FLAT_COUNTERS), make([]byte, native.FLAT_COUNTER_NAME_BYTES)
 	f := newFailure()
-	count := native.Flat_session_get_counters(s.handle.raw(), values, names, f.bytes())
+	count := native.Flat_session_get_counters(rawOf(s), values, names, f.bytes())
 	runtime.KeepAlive(s)
 	if err := f.done(); err != nil {
 		return nil, err

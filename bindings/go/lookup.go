@@ -13,7 +13,7 @@ func (x *Index) SIDs(ordinals []int64) (codes, lengths []int32, err error) {
 	levels := x.header().Levels
 	codes, lengths = make([]int32, len(ordinals)*levels), make([]int32, len(ordinals))
 	f := newFailure()
-	native.Flat_index_sids(x.handle.raw(), ordinals, levels, codes, lengths, f.bytes())
+	native.Flat_index_sids(rawOf(x), ordinals, levels, codes, lengths, f.bytes())
 	runtime.KeepAlive(x)
 	if err := f.done(); err != nil {
 		return nil, nil, err
@@ -35,7 +35,7 @@ func (x *Index) FindSIDs(sids [][]int32) ([]int64, error) {
 	codes, lengths, stride := rectangle(sids)
 	ordinals := make([]int64, len(sids))
 	f := newFailure()
-	native.Flat_index_find_sids(x.handle.raw(), codes, int64(stride), lengths, ordinals, f.bytes())
+	native.Flat_index_find_sids(rawOf(x), codes, int64(stride), lengths, ordinals, f.bytes())
 	runtime.KeepAlive(x)
 	if err := f.done(); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func rectangle(rows [][]int32) (codes, lengths []int32, stride int) {
 func (x *Index) Ordinals(prefix ...int32) (lo, hi int64, err error) {
 	var numbers [2]int64
 	f := newFailure()
-	native.Flat_index_ordinals(x.handle.raw(), prefix, numbers[:], f.bytes())
+	native.Flat_index_ordinals(rawOf(x), prefix, numbers[:], f.bytes())
 	runtime.KeepAlive(x)
 	return numbers[0], numbers[1], f.done()
 }
@@ -84,7 +84,7 @@ func (x *Index) Children(prefix ...int32) (codes []int32, end bool, err error) {
 	var ends [1]int32
 	read := func(out []int32) (int64, error) {
 		f := newFailure()
-		count := native.Flat_index_children(x.handle.raw(), prefix, out, ends[:], f.bytes())
+		count := native.Flat_index_children(rawOf(x), prefix, out, ends[:], f.bytes())
 		runtime.KeepAlive(x)
 		return count, f.done()
 	}
@@ -101,7 +101,7 @@ func (x *Index) Children(prefix ...int32) (codes []int32, end bool, err error) {
 func (x *Index) ItemRows(ordinal int64) (lo, hi int64, err error) {
 	var numbers [2]int64
 	f := newFailure()
-	native.Flat_index_item_rows(x.handle.raw(), ordinal, numbers[:], f.bytes())
+	native.Flat_index_item_rows(rawOf(x), ordinal, numbers[:], f.bytes())
 	runtime.KeepAlive(x)
 	return numbers[0], numbers[1], f.done()
 }
@@ -127,6 +127,9 @@ type ItemLists struct {
 // ItemRowsOf gives the item rows of a list of ordinals in their order, say of a Result; -1 has none. Errors:
 // InvalidArgument (an ordinal out of range, a limit below 0, a cap by an attribute that there is not, or of floats).
 func (x *Index) ItemRowsOf(ordinals []int64, limits ItemLimits) (ItemLists, error) {
+	if err := made("index", x); err != nil {
+		return ItemLists{}, err
+	}
 	constraint, err := x.constraint()
 	if err != nil {
 		return ItemLists{}, err
@@ -140,7 +143,7 @@ func (c *Constraint) ItemRowsOf(ordinals []int64, limits ItemLimits) (ItemLists,
 	var truncated, cameShort [1]int32
 	read := func(rows []int64, total int64, cameShort []int32) error {
 		f := newFailure()
-		native.Flat_constraint_items(c.handle.raw(), ordinals, int64(limits.PerSID), total, flag(limits.Distinct),
+		native.Flat_constraint_items(rawOf(c), ordinals, int64(limits.PerSID), total, flag(limits.Distinct),
 			limits.CapBy, int64(limits.Cap), rows, lists.Offsets, truncated[:], cameShort, f.bytes())
 		runtime.KeepAlive(c)
 		return f.done()
@@ -161,7 +164,7 @@ func (c *Constraint) ItemRowsOf(ordinals []int64, limits ItemLimits) (ItemLists,
 func (x *Index) ItemOrdinals(itemRows []int64) ([]int64, error) {
 	ordinals := make([]int64, len(itemRows))
 	f := newFailure()
-	native.Flat_index_item_ordinals(x.handle.raw(), itemRows, ordinals, f.bytes())
+	native.Flat_index_item_ordinals(rawOf(x), itemRows, ordinals, f.bytes())
 	runtime.KeepAlive(x)
 	if err := f.done(); err != nil {
 		return nil, err
@@ -174,7 +177,7 @@ func (x *Index) ItemOrdinals(itemRows []int64) ([]int64, error) {
 func (x *Index) ItemPriorities(itemRows []int64) ([]int64, error) {
 	priorities := make([]int64, len(itemRows))
 	f := newFailure()
-	native.Flat_index_item_priorities(x.handle.raw(), itemRows, priorities, f.bytes())
+	native.Flat_index_item_priorities(rawOf(x), itemRows, priorities, f.bytes())
 	runtime.KeepAlive(x)
 	if err := f.done(); err != nil {
 		return nil, err
@@ -191,7 +194,7 @@ func (x *Index) ItemIDs(rows []int64) ([]int64, error) {
 func (x *Index) itemIDs(rows, nameBytes []int64) (ids, _ []int64, err error) {
 	ids = make([]int64, len(rows))
 	f := newFailure()
-	native.Flat_index_item_ids(x.handle.raw(), rows, ids, nameBytes, f.bytes())
+	native.Flat_index_item_ids(rawOf(x), rows, ids, nameBytes, f.bytes())
 	runtime.KeepAlive(x)
 	if err := f.done(); err != nil {
 		return nil, nil, err
@@ -212,7 +215,7 @@ func (x *Index) ItemNames(rows []int64) ([]string, error) {
 	}
 	bytes := make([]byte, total)
 	f := newFailure()
-	native.Flat_index_item_names(x.handle.raw(), rows, bytes, f.bytes())
+	native.Flat_index_item_names(rawOf(x), rows, bytes, f.bytes())
 	runtime.KeepAlive(x)
 	if err := f.done(); err != nil {
 		return nil, err
@@ -237,7 +240,7 @@ func (x *Index) FindItemNamed(name string, from int64) (int64, error) {
 
 func (x *Index) findItem(id int64, name []byte, from int64) (int64, error) {
 	f := newFailure()
-	row := native.Flat_index_find_item(x.handle.raw(), id, name, from, f.bytes())
+	row := native.Flat_index_find_item(rawOf(x), id, name, from, f.bytes())
 	runtime.KeepAlive(x)
 	if err := f.done(); err != nil {
 		return -1, err

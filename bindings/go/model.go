@@ -73,7 +73,7 @@ func OpenModel(folder string, config ModelConfig) (*Model, error) {
 func (m *Model) read() error {
 	numbers, family := make([]int64, native.FLAT_MODEL_COUNT), make([]byte, native.FLAT_MODEL_FAMILY_BYTES)
 	f := newFailure()
-	native.Flat_model_get_info(m.handle.raw(), numbers, family, f.bytes())
+	native.Flat_model_get_info(rawOf(m), numbers, family, f.bytes())
 	runtime.KeepAlive(m)
 	if err := f.done(); err != nil {
 		return err
@@ -96,7 +96,12 @@ func (m *Model) read() error {
 }
 
 // Info says what the model is.
-func (m *Model) Info() ModelInfo { return m.info }
+func (m *Model) Info() ModelInfo {
+	if m == nil {
+		return ModelInfo{}
+	}
+	return m.info
+}
 
 // Close gives the model back; its runners go on. Closing again does nothing.
-func (m *Model) Close() error { return m.handle.close() }
+func (m *Model) Close() error { return closeOf(m) }

@@ -22,7 +22,7 @@ type Plan struct {
 func (b *Builder) Plan(ctx context.Context) (*Plan, error) {
 	var box uintptr
 	if err := b.cancellable(ctx, func(f *failure) {
-		box = native.Flat_builder_plan(b.handle.raw(), f.bytes())
+		box = native.Flat_builder_plan(rawOf(b), f.bytes())
 	}); err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func NewRuledConstraint(index *Index, rules Rules) (*Constraint, error) {
 		return nil, invalid("Filter is a Filter that was not made, expected one of an Index, or nil")
 	}
 	f := newFailure()
-	box := native.Flat_constraint_create_ruled(index.handle.raw(), rules.Filter.raw(), excluded.by, excluded.numbers,
+	box := native.Flat_constraint_create_ruled(rawOf(index), rawOf(rules.Filter), excluded.by, excluded.numbers,
 		excluded.names, excluded.offsets, allowed.by, allowed.numbers, allowed.names, allowed.offsets, f.bytes())
 	runtime.KeepAlive(index)
 	runtime.KeepAlive(rules.Filter)
@@ -50,7 +50,7 @@ func (c *Constraint) Exclude(items ItemList) (*Constraint, error) {
 		return nil, err
 	}
 	f := newFailure()
-	box := native.Flat_constraint_exclude(c.handle.raw(), list.by, list.numbers, list.names, list.offsets, f.bytes())
+	box := native.Flat_constraint_exclude(rawOf(c), list.by, list.numbers, list.names, list.offsets, f.bytes())
 	runtime.KeepAlive(c)
 	if err := f.done(); err != nil {
 		return nil, err

@@ -111,7 +111,7 @@ func NewRunner(config RunnerConfig) (*Runner, error) {
 	var box uintptr
 	f := newFailure()
 	if err := withRuntime(config.Runtime, func(runtime uintptr) {
-		box = native.Flat_runner_create(runtime, config.Model.handle.raw(), draft, head, held.handle.raw(), numbers,
+		box = native.Flat_runner_create(runtime, rawOf(config.Model), draft, head, rawOf(held), numbers,
 			config.InverseTemperature, config.SoftCap, offsets, maps, mapCodes, end, config.BeginTokens, config.Placeholders,
 			f.bytes())
 	}); err != nil {
@@ -142,7 +142,7 @@ func (c *RunnerConfig) draft() (uintptr, error) {
 	if c.Draft.handle == nil {
 		return 0, invalid("Draft is a Model that was not opened, expected one of OpenModel, or nil")
 	}
-	return c.Draft.handle.raw(), nil
+	return rawOf(c.Draft), nil
 }
 
 // head is as draft.
@@ -153,7 +153,7 @@ func (c *RunnerConfig) head() (uintptr, error) {
 	if c.Head.handle == nil {
 		return 0, invalid("Head is a DraftHead that was not opened, expected one of OpenDraftHead, or nil")
 	}
-	return c.Head.handle.raw(), nil
+	return rawOf(c.Head), nil
 }
 
 func (c *RunnerConfig) numbers() []int64 {
@@ -189,7 +189,7 @@ type Request struct {
 	Beams      int           // 1 .. M; 0: M
 	Widths     []int32       // of up to L levels: level l keeps at most the l-th, or the last, 1 .. Beams; nil: Beams
 	Priority   int           // higher starts earlier
-	Deadline   time.Duration // from now on, within which it must start; 0: none, or, with Run, that of the context
+	Deadline   time.Duration // from now on, within which it must start; 0: none, or that of the context
 	Constraint Constrainer   // nil: the runner's; another: of the same codes per level and, where both name one, codebook
 	Value      any           // for Adjust
 	// Keys of the random numbers of a runner that draws (SpeculateRelaxed, ModeStochastic): requests with equal pairs
@@ -253,48 +253,57 @@ func takeResult(numbers []int64) (*Result, error) {
 // long; NaN or +inf in logits), QueueFull, DeadlineExceeded, Cancelled (errors.Is finds the context's error too),
 // BadState (closed).
 func (r *Runner) Run(ctx context.Context, request Request) (*Result, error) {
-	if r.desk.isInside() {
-		return nil, errInside("Run")
+	if err := r.usable("Run"); err != nil {
+		return nil, err
 	}
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	if end, ok := ctx.Deadline(); ok && request.Deadline == 0 {
-		request.Deadline = time.Until(end)
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, &Error{Code: Cancelled, Message: "the request's context ended before it began", cause: err}
-	}
 	if r.callerThreads {
-		return r.runHere(request)
+		return r.runHere(ctx, request)
 	}
-	pending, err := r.Submit(request)
+	pending, err := r.submit(ctx, request)
 	if err != nil {
-		return nil, because(ctx, err)
+		return nil, err
 	}
-	select {
-	case <-pending.done:
-	case <-ctx.Done():
-		pending.Cancel()
-	}
-	result, err := pending.Result()
-	return result, because(ctx, err)
+	pending.watch()
+	return pending.Result()
 }
 
-// because adds the context's error to one that it brought about.
-func because(ctx context.Context, err error) error {
-	if failed, ok := err.(*Error); ok && (failed.Code == Cancelled || failed.Code == DeadlineExceeded) {
-		failed.cause = ctx.Err()
+// Submit takes a request and returns before it is done. When ctx ends, the request does, as in Run. Errors:
+// InvalidArgument, QueueFull, DeadlineExceeded (a negative deadline), Cancelled (ctx has ended), BadState (closed, or
+// CallerThreads).
+func (r *Runner) Submit(ctx context.Context, request Request) (*Pending, error) {
+	if err := made("runner", r); err != nil {
+		return nil, err
 	}
-	return err
+	pending, err := r.submit(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	if ctx != nil && ctx.Done() != nil {
+		go pending.watch()
+	}
+	return pending, nil
 }
 
-func (r *Runner) runHere(request Request) (*Result, error) {
-	pending, tag := r.desk.admit(nil, request.Value)
+// usable refuses what would wait for the caller itself.
+func (r *Runner) usable(what string) error {
+	if err := made("runner", r); err != nil {
+		return err
+	}
+	if r.desk.isInside() {
+		return errInside(what)
+	}
+	return nil
+}
+
+func (r *Runner) runHere(ctx context.Context, request Request) (*Result, error) {
+	pending, tag := r.desk.admit(ctx, nil, request.Value)
 	defer r.desk.forget(tag)
 	numbers := make([]int64, native.FLAT_RESULT_COUNT)
-	err := r.enter(request, func(tokens []int32, constraint uintptr, deadline int64, f *failure) {
-		native.Flat_runner_run(r.handle.raw(), tag, tokens, saturate(request.Group), saturate(request.Beams),
+	err := r.enter(ctx, request, func(tokens []int32, constraint uintptr, deadline int64, f *failure) {
+		native.Flat_runner_run(rawOf(r), tag, tokens, saturate(request.Group), saturate(request.Beams),
 			request.Widths, saturate(request.Priority), constraint, deadline, request.Seed,
 			request.SamplingRequest, numbers, f.bytes())
 	})
@@ -304,12 +313,10 @@ func (r *Runner) runHere(request Request) (*Result, error) {
 	return takeResult(numbers)
 }
 
-// Submit takes a request and returns before it is done. Errors: InvalidArgument, QueueFull, DeadlineExceeded (a
-// negative deadline), BadState (closed, or CallerThreads).
-func (r *Runner) Submit(request Request) (*Pending, error) {
-	pending, tag := r.desk.admit(r, request.Value)
-	err := r.enter(request, func(tokens []int32, constraint uintptr, deadline int64, f *failure) {
-		pending.id = native.Flat_runner_submit(r.handle.raw(), tag, tokens, saturate(request.Group),
+func (r *Runner) submit(ctx context.Context, request Request) (*Pending, error) {
+	pending, tag := r.desk.admit(ctx, r, request.Value)
+	err := r.enter(ctx, request, func(tokens []int32, constraint uintptr, deadline int64, f *failure) {
+		pending.id = native.Flat_runner_submit(rawOf(r), tag, tokens, saturate(request.Group),
 			saturate(request.Beams), request.Widths, saturate(request.Priority), constraint, deadline, request.Seed,
 			request.SamplingRequest, f.bytes())
 	})
@@ -320,10 +327,12 @@ func (r *Runner) Submit(request Request) (*Pending, error) {
 	return pending, nil
 }
 
-// enter calls with what a request needs in C, and keeps it alive.
-func (r *Runner) enter(
-	request Request, call func(tokens []int32, constraint uintptr, deadline int64, f *failure),
-) error {
+// enter calls with what a request needs in C, unless ctx has ended, and keeps it alive.
+func (r *Runner) enter(ctx context.Context, request Request,
+	call func(tokens []int32, constraint uintptr, deadline int64, f *failure)) error {
+	if err := ended(ctx); err != nil {
+		return err
+	}
 	var held *Constraint
 	var box uintptr
 	if request.Constraint != nil {
@@ -331,7 +340,12 @@ func (r *Runner) enter(
 		if held, err = request.Constraint.constraint(); err != nil {
 			return err
 		}
-		box = held.handle.raw()
+		box = rawOf(held)
+	}
+	if ctx != nil && request.Deadline == 0 {
+		if end, ok := ctx.Deadline(); ok {
+			request.Deadline = time.Until(end)
+		}
 	}
 	deadline := request.Deadline.Microseconds()
 	if deadline == 0 && request.Deadline < 0 {
@@ -346,28 +360,40 @@ func (r *Runner) enter(
 	return f.done()
 }
 
-// Drain waits until no request waits or runs, at most timeout (0: no limit), and says whether that is so.
-func (r *Runner) Drain(timeout time.Duration) (bool, error) {
-	if r.desk.isInside() {
-		return false, errInside("Drain")
+// Drain waits until no request waits or runs, or until ctx ends. Errors: Cancelled (errors.Is finds the context's error
+// too), BadState (closed, or within Adjust).
+func (r *Runner) Drain(ctx context.Context) error {
+	if err := r.usable("Drain"); err != nil {
+		return err
 	}
-	f := newFailure()
-	idle := native.Flat_runner_drain(r.handle.raw(), timeout.Microseconds(), f.bytes())
-	runtime.KeepAlive(r)
-	return idle != 0, f.done()
+	slice := 100 * time.Millisecond // a wait hears so often of what ends it
+	if ctx == nil || ctx.Done() == nil {
+		slice = 0 // no limit
+	}
+	for {
+		if err := ended(ctx); err != nil {
+			return err
+		}
+		f := newFailure()
+		idle := native.Flat_runner_drain(rawOf(r), slice.Microseconds(), f.bytes())
+		runtime.KeepAlive(r)
+		if err := f.done(); err != nil || idle != 0 {
+			return err
+		}
+	}
 }
 
 // Close takes no more requests, ends the waiting ones with Cancelled and waits for the running ones: afterwards all
 // requests are done and Adjust is not called. Closing again does nothing. Within Adjust it fails with BadState.
 func (r *Runner) Close() error {
+	if rawOf(r) == 0 {
+		return nil
+	}
 	if r.desk.isInside() {
 		return errInside("Close")
 	}
-	if r.handle == nil {
-		return nil
-	}
 	f := newFailure()
-	native.Flat_runner_close(r.handle.raw(), f.bytes())
+	native.Flat_runner_close(rawOf(r), f.bytes())
 	runtime.KeepAlive(r)
 	if err := f.done(); err != nil {
 		return err

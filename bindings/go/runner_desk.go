@@ -3,6 +3,7 @@
 package sidbeam
 
 import (
+	"context"
 	"runtime"
 	"sync"
 	"syscall"
@@ -13,6 +14,7 @@ import (
 
 // Pending is a request that was submitted.
 type Pending struct {
+	ctx    context.Context
 	done   chan struct{}
 	result *Result
 	err    error
@@ -22,11 +24,22 @@ type Pending struct {
 	value  any
 }
 
+// none is what waits for a Pending that no Submit made wait for.
+var none = func() chan struct{} { closed := make(chan struct{}); close(closed); return closed }()
+
 // Done is closed when the request is done.
-func (p *Pending) Done() <-chan struct{} { return p.done }
+func (p *Pending) Done() <-chan struct{} {
+	if p == nil || p.done == nil {
+		return none
+	}
+	return p.done
+}
 
 // Result waits for the request. Errors: those of [Runner.Run].
 func (p *Pending) Result() (*Result, error) {
+	if p == nil || p.done == nil {
+		return nil, invalid("request is null, expected one of Submit")
+	}
 	<-p.done
 	return p.result, p.err
 }
@@ -34,10 +47,26 @@ func (p *Pending) Result() (*Result, error) {
 // Cancel ends the request with Cancelled: a waiting one now, a running one at its next level. One that is done stays
 // so.
 func (p *Pending) Cancel() {
+	if p == nil || p.runner == nil {
+		return
+	}
 	f := newFailure()
-	native.Flat_runner_cancel(p.runner.handle.raw(), p.id, f.bytes())
+	native.Flat_runner_cancel(rawOf(p.runner), p.id, f.bytes())
 	runtime.KeepAlive(p.runner)
 	_ = f.done() // closed: then it has been cancelled
+}
+
+// watch returns when the request is done, which it is soon after its context has ended.
+func (p *Pending) watch() {
+	var end <-chan struct{}
+	if p.ctx != nil {
+		end = p.ctx.Done()
+	}
+	select {
+	case <-p.done:
+	case <-end:
+		p.Cancel()
+	}
 }
 
 // failure is what the caller gets to see: the error of its own Adjust, if that ended the request.
@@ -45,7 +74,7 @@ func (p *Pending) failure(err error) error {
 	if p.raised != nil {
 		return p.raised
 	}
-	return err
+	return because(p.ctx, err)
 }
 
 // Level is one request at one level, between the model and the step: what Adjust gets. Its memory is Go's: it may be
@@ -99,11 +128,8 @@ func newDesk(events *handle, adjust func(*Level) error, codes []int32) *desk {
 	return d
 }
 
-func (d *desk) admit(runner *Runner, value any) (*Pending, int64) {
-	if d == nil {
-		d = &desk{requests: map[int64]*Pending{}} // of a runner that no constructor made: C says so
-	}
-	pending := &Pending{done: make(chan struct{}), runner: runner, value: value}
+func (d *desk) admit(ctx context.Context, runner *Runner, value any) (*Pending, int64) {
+	pending := &Pending{ctx: ctx, done: make(chan struct{}), runner: runner, value: value}
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	d.last++
@@ -112,9 +138,6 @@ func (d *desk) admit(runner *Runner, value any) (*Pending, int64) {
 }
 
 func (d *desk) forget(tag int64) *Pending {
-	if d == nil {
-		return nil
-	}
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	pending := d.requests[tag]
@@ -187,7 +210,7 @@ func (d *desk) enter(thread int, inside bool) {
 
 // isInside says whether the calling goroutine is one that runs adjust.
 func (d *desk) isInside() bool {
-	if d == nil || d.adjust == nil {
+	if d.adjust == nil {
 		return false
 	}
 	d.mutex.Lock()

@@ -128,7 +128,8 @@ func drawsRepeat(t *testing.T, config sidbeam.RunnerConfig, check func(*sidbeam.
 	together := newRunner(t, config)
 	var pending []*sidbeam.Pending
 	for i := int64(11); i >= 0; i-- {
-		one, err := together.Submit(sidbeam.Request{Tokens: history.Tokens, Seed: 5, SamplingRequest: i})
+		request := sidbeam.Request{Tokens: history.Tokens, Seed: 5, SamplingRequest: i}
+		one, err := together.Submit(context.Background(), request)
 		must(t, err)
 		pending = append(pending, one)
 	}
@@ -202,6 +203,6 @@ func TestAConstraintThatWasNotMadeIsNotTheRunners(t *testing.T) {
 	request := sidbeam.Request{Tokens: history.Tokens, Constraint: new(sidbeam.Constraint)}
 	_, err := runner.Run(context.Background(), request)
 	fails(t, err, sidbeam.InvalidArgument, "constraint is a Constraint that was not made")
-	_, err = runner.Submit(request)
+	_, err = runner.Submit(context.Background(), request)
 	fails(t, err, sidbeam.InvalidArgument, "constraint is a Constraint that was not made")
 }

@@ -41,7 +41,7 @@ type Percentiles struct{ P50, P90, P99, P999 time.Duration }
 func (r *Runner) Stats() (RunnerStats, error) {
 	n := make([]int64, native.FLAT_RUNNER_STATS_COUNT)
 	f := newFailure()
-	native.Flat_runner_get_stats(r.handle.raw(), n, f.bytes())
+	native.Flat_runner_get_stats(rawOf(r), n, f.bytes())
 	runtime.KeepAlive(r)
 	if err := f.done(); err != nil {
 		return RunnerStats{}, err

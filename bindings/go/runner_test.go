@@ -147,7 +147,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("expected SIDs of one first code, got %v", of.SIDs)
 		}
 	}
-	pending, err := runner.Submit(history)
+	pending, err := runner.Submit(context.Background(), history)
 	must(t, err)
 	got, err := pending.Result()
 	must(t, err)
@@ -200,7 +200,7 @@ func TestRunnerRefuses(t *testing.T) {
 		t.Errorf("expected the context's error, got %v", err)
 	}
 	config.CallerThreads = true
-	_, err = newRunner(t, config).Submit(history)
+	_, err = newRunner(t, config).Submit(context.Background(), history)
 	if !errors.Is(err, sidbeam.BadState) {
 		t.Errorf("expected BadState without threads, got %v", err)
 	}
@@ -213,7 +213,7 @@ func TestRunnerRefuses(t *testing.T) {
 	_, err = runner.Stats()
 	fails(t, err, sidbeam.BadState, "runner is closed")
 	must(t, new(sidbeam.Runner).Close())
-	_, err = new(sidbeam.Runner).Submit(history)
+	_, err = new(sidbeam.Runner).Submit(context.Background(), history)
 	fails(t, err, sidbeam.InvalidArgument, "runner is null")
 }
 
@@ -275,7 +275,7 @@ func TestAnotherCodebook(t *testing.T) {
 	expected := "constraint is of codebook 'films', expected 'books', that of the runner's constraint"
 	_, err := runner.Run(context.Background(), request)
 	fails(t, err, sidbeam.InvalidArgument, expected)
-	_, err = runner.Submit(request)
+	_, err = runner.Submit(context.Background(), request)
 	fails(t, err, sidbeam.InvalidArgument, expected)
 	request.Constraint = none
 	run(t, runner, request)
@@ -419,7 +419,7 @@ func loaded(runner *sidbeam.Runner, g int) (*sidbeam.Result, error) {
 	if g%2 == 0 {
 		return runner.Run(context.Background(), history)
 	}
-	pending, err := runner.Submit(history)
+	pending, err := runner.Submit(context.Background(), history)
 	if err != nil {
 		return nil, err
 	}
@@ -435,7 +435,7 @@ func TestRunnersAreCollected(t *testing.T) {
 	for i := 0; i < 20; i++ {
 		runner, err := sidbeam.NewRunner(config)
 		must(t, err)
-		pending, err := runner.Submit(history)
+		pending, err := runner.Submit(context.Background(), history)
 		must(t, err)
 		runner = nil
 		runtime.GC()
@@ -460,7 +460,7 @@ func TestExitWithRequests(t *testing.T) {
 	config.Adjust = func(*sidbeam.Level) error { begun <- true; return nil }
 	runner := newRunner(t, config)
 	for i := 0; i < 100; i++ {
-		_, err := runner.Submit(history)
+		_, err := runner.Submit(context.Background(), history)
 		must(t, err)
 	}
 	<-begun

@@ -71,7 +71,7 @@ func NewRuntime(config RuntimeConfig) (*Runtime, error) {
 }
 
 // Close gives the runtime back; objects made from it go on. Closing again does nothing.
-func (r *Runtime) Close() error { return r.handle.close() }
+func (r *Runtime) Close() error { return closeOf(r) }
 
 var common struct {
 	once    sync.Once
@@ -88,7 +88,7 @@ func withRuntime(r *Runtime, call func(box uintptr)) error {
 		}
 		r = common.runtime
 	}
-	call(r.handle.raw())
+	call(rawOf(r))
 	runtime.KeepAlive(r)
 	return nil
 }

@@ -52,7 +52,7 @@ func (s *ConstraintSet) Sample(args Sample) error {
 		return invalid("NoiseScales or DrawStride is given, expected neither in Sample, which makes one draw a row")
 	}
 	f := newFailure()
-	native.Flat_constraint_set_sample(s.handle.raw(), args.Which, args.States, memory, elements, int(dtype),
+	native.Flat_constraint_set_sample(rawOf(s), args.Which, args.States, memory, elements, int(dtype),
 		int(rows.Device.Type), saturate(rows.Device.ID), int64(rows.Rows), int64(rows.Columns), int64(rows.RowStride),
 		int(args.Normalization), args.InverseTemperatures, how.Seeds, how.Requests, how.Draws, how.TopKs, how.TopPs,
 		args.Codes, args.LogProbs, args.LogMasses, args.Next, int64(args.Stream), f.bytes())
@@ -102,13 +102,13 @@ func NewDisc(config DiscConfig) (*Disc, error) {
 }
 
 // Close gives it back, after the running call. Closing again does nothing.
-func (d *Disc) Close() error { return d.handle.close() }
+func (d *Disc) Close() error { return closeOf(d) }
 
 // Next writes the numbers of the next draws to run into draws, and gives the part that it has written. Empty: every
 // result is decided, or all draws that are wanted have been handed out and not all of them added yet.
 func (d *Disc) Next(draws []int64) ([]int64, error) {
 	f := newFailure()
-	count := native.Flat_disc_next(d.handle.raw(), draws, f.bytes())
+	count := native.Flat_disc_next(rawOf(d), draws, f.bytes())
 	runtime.KeepAlive(d)
 	return draws[:count], f.done()
 }
@@ -125,7 +125,7 @@ type DiscDraws struct {
 // an ordinal below -1; a log-mass above 0.001, which rounding does not reach, or NaN), then nothing is added.
 func (d *Disc) Add(draws DiscDraws) error {
 	f := newFailure()
-	native.Flat_disc_add(d.handle.raw(), int64(len(draws.Draws)), draws.Draws, draws.Ordinals, draws.LogProbs,
+	native.Flat_disc_add(rawOf(d), int64(len(draws.Draws)), draws.Draws, draws.Ordinals, draws.LogProbs,
 		draws.LogMasses, f.bytes())
 	runtime.KeepAlive(d)
 	return f.done()
@@ -144,12 +144,18 @@ type DiscResults struct {
 
 // Results gives the samples. Errors: BadState while one is not decided.
 func (d *Disc) Results() (*DiscResults, error) {
+	if err := made("disc", d); err != nil {
+		return nil, err
+	}
 	n := d.results
 	out := &DiscResults{make([]int64, n), make([]int64, n), make([]int32, n), make([]int64, n), make([]int64, n),
 		make([]float32, n), make([]float32, n)}
 	f := newFailure()
-	native.Flat_disc_get(d.handle.raw(), out.Ordinals, out.Draws, out.Accepted, out.DrawsUsed, out.RowsRun,
+	native.Flat_disc_get(rawOf(d), out.Ordinals, out.Draws, out.Accepted, out.DrawsUsed, out.RowsRun,
 		out.LogProbs, out.LogMasses, f.bytes())
 	runtime.KeepAlive(d)
-	return out, f.done()
+	if err := f.done(); err != nil {
+		return nil, err
+	}
+	return out, nil
 }

@@ -56,7 +56,7 @@ func NewSession(config SessionConfig) (*Session, error) {
 	if err := withRuntime(config.Runtime, func(runtime uintptr) {
 		var follow uintptr
 		if constraint != nil {
-			follow = constraint.handle.raw()
+			follow = rawOf(constraint)
 		}
 		box = native.Flat_session_create(runtime, follow, orOne(config.Slots), orOne(config.Beams), int(config.Strategy),
 			int(config.Normalization), saturate(config.TopK), offsets, maps, mapCodes, end, int(config.Device.Type),
@@ -87,10 +87,15 @@ func orOne(n int) int {
 }
 
 // Close gives the session back. Its memory goes after the running call and the last view. Closing again does nothing.
-func (s *Session) Close() error { return s.handle.close() }
+func (s *Session) Close() error { return closeOf(s) }
 
 // Shape gives S, the number of requests at a time, M, of beams of a request, and L, of codes of the longest SID.
-func (s *Session) Shape() (slots, beams, levels int) { return s.slots, s.beams, s.levels }
+func (s *Session) Shape() (slots, beams, levels int) {
+	if s == nil {
+		return 0, 0, 0
+	}
+	return s.slots, s.beams, s.levels
+}
 
 // StartArgs says which slots start, and how. The zero value starts all of them at the beginning.
 type StartArgs struct {
@@ -111,6 +116,9 @@ type StartArgs struct {
 // prefix. Errors: InvalidArgument (slot out of range or repeated, width, prefix code, sampling), MissingSection,
 // Unsupported, OutOfMemory, BadState, DeviceError; then no slot has changed.
 func (s *Session) Start(args StartArgs) error {
+	if err := made("session", s); err != nil {
+		return err
+	}
 	count := s.slots
 	if args.Slots != nil {
 		count = len(args.Slots)
@@ -128,7 +136,7 @@ func (s *Session) Start(args StartArgs) error {
 		prefixes, lengths, stride = rectangle(args.Prefixes)
 	}
 	f := newFailure()
-	native.Flat_session_start(s.handle.raw(), args.Slots, int64(count), constraints, args.Widths,
+	native.Flat_session_start(rawOf(s), args.Slots, int64(count), constraints, args.Widths,
 		saturate(args.WidthLevels), prefixes, lengths, int64(stride), args.InverseTemperatures, args.SoftCaps,
 		int64(args.Stream), args.Sampling.Seeds, args.Sampling.Requests, args.Sampling.Draws,
 		int64(args.Sampling.DrawStride), args.Sampling.TopKs, args.Sampling.TopPs, args.Sampling.NoiseScales, f.bytes())
@@ -164,7 +172,7 @@ func (s *Session) Step(args StepArgs) error {
 		return err
 	}
 	f := newFailure()
-	native.Flat_session_step(s.handle.raw(), args.Slots, logits, elements, int(dtype), int(rows.Device.Type),
+	native.Flat_session_step(rawOf(s), args.Slots, logits, elements, int(dtype), int(rows.Device.Type),
 		saturate(rows.Device.ID), int64(rows.Slots), int64(rows.Rows), int64(rows.Columns), int64(rows.SlotStride),
 		int64(rows.RowStride), args.RowMap, args.LSE, args.InverseTemperature, args.SoftCap,
 		args.InverseTemperatures, args.SoftCaps, int64(args.Stream), f.bytes())
@@ -175,12 +183,15 @@ func (s *Session) Step(args StepArgs) error {
 // Stop makes slots idle and releases their constraints; nil: all. Stopping an idle slot does nothing. stream is a
 // cudaStream_t, 0 on the CPU. Errors: InvalidArgument (a slot out of range or named twice).
 func (s *Session) Stop(slots []int32, stream uintptr) error {
+	if err := made("session", s); err != nil {
+		return err
+	}
 	count := len(slots)
 	if slots == nil {
 		count = s.slots
 	}
 	f := newFailure()
-	native.Flat_session_stop(s.handle.raw(), slots, int64(count), int64(stream), f.bytes())
+	native.Flat_session_stop(rawOf(s), slots, int64(count), int64(stream), f.bytes())
 	runtime.KeepAlive(s)
 	return f.done()
 }

@@ -47,7 +47,7 @@ func NewSpeculation(config SpeculationConfig) (*Speculation, error) {
 	var box uintptr
 	f := newFailure()
 	if err := withRuntime(config.Runtime, func(runtime uintptr) {
-		box = native.Flat_speculation_create(runtime, config.Target.handle.raw(), config.Draft.handle.raw(),
+		box = native.Flat_speculation_create(runtime, rawOf(config.Target), rawOf(config.Draft),
 			saturate(config.DraftLevels), int64(config.Stream), f.bytes())
 	}); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func NewSpeculation(config SpeculationConfig) (*Speculation, error) {
 }
 
 // Close gives it back, after the running call and the last view. Closing again does nothing.
-func (s *Speculation) Close() error { return s.handle.close() }
+func (s *Speculation) Close() error { return closeOf(s) }
 
 // Begin begins a round of slots (nil: all) that are started, passing over those that are done, and gives how many are
 // in it; 0: all are done. The draft's slots take over the target's beams. A round that was not verified is forgotten.
@@ -68,7 +68,7 @@ func (s *Speculation) Close() error { return s.handle.close() }
 // BadState (a slot that is not started, or that others have stepped between rounds); then no slot has changed.
 func (s *Speculation) Begin(slots []int32) (int, error) {
 	f := newFailure()
-	active := native.Flat_speculation_begin(s.handle.raw(), slots, int64(len(slots)), f.bytes())
+	active := native.Flat_speculation_begin(rawOf(s), slots, int64(len(slots)), f.bytes())
 	runtime.KeepAlive(s)
 	return int(active), f.done()
 }
@@ -98,11 +98,11 @@ type SpeculationTree struct {
 func (s *Speculation) Tree() (*SpeculationTree, error) {
 	numbers := make([]int64, native.FLAT_TREE_COUNT)
 	f := newFailure()
-	native.Flat_speculation_get_tree(s.handle.raw(), numbers, f.bytes())
+	native.Flat_speculation_get_tree(rawOf(s), numbers, f.bytes())
 	if err := f.done(); err != nil {
 		return nil, err
 	}
-	owner, err := newViewOwner(s.handle)
+	owner, err := newViewOwner(handleOf(s))
 	runtime.KeepAlive(s)
 	if err != nil {
 		return nil, err
@@ -131,6 +131,12 @@ func (s *Speculation) Tree() (*SpeculationTree, error) {
 // [nodes, columns] with Slots 0, of which the rows of DraftNodes are read, or [n, N, columns], a row per entry of
 // DraftNodes. Errors: those of [Session.Step] and Add, Unsupported (on CUDA).
 func (s *Speculation) StepDraft(tree *SpeculationTree, rows Rows) error {
+	if err := made("speculation", s); err != nil {
+		return err
+	}
+	if tree == nil {
+		return invalid("tree is nil, expected that of Tree")
+	}
 	if s.draft.device.Type != CPU {
 		return &Error{Code: Unsupported, Message: "the sessions are on a device, expected Step of the draft and Add"}
 	}
@@ -149,7 +155,7 @@ func (s *Speculation) StepDraft(tree *SpeculationTree, rows Rows) error {
 // drafted no further. Errors: BadState (no round, or a slot that is not where one step leads).
 func (s *Speculation) Add() error {
 	f := newFailure()
-	native.Flat_speculation_add(s.handle.raw(), f.bytes())
+	native.Flat_speculation_add(rawOf(s), f.bytes())
 	runtime.KeepAlive(s)
 	return f.done()
 }
@@ -158,7 +164,7 @@ func (s *Speculation) Add() error {
 // 0 in every slot), else 0. columns is at least PlaceStride. Errors: InvalidArgument.
 func (s *Speculation) Mask(mask []byte, columns int) error {
 	f := newFailure()
-	native.Flat_speculation_get_mask(s.handle.raw(), mask, int64(columns), f.bytes())
+	native.Flat_speculation_get_mask(rawOf(s), mask, int64(columns), f.bytes())
 	runtime.KeepAlive(s)
 	return f.done()
 }
@@ -173,7 +179,7 @@ func (s *Speculation) Verify(rows Rows, lse []float32) error {
 		return err
 	}
 	f := newFailure()
-	native.Flat_speculation_verify(s.handle.raw(), logits, elements, int(dtype), int(rows.Device.Type),
+	native.Flat_speculation_verify(rawOf(s), logits, elements, int(dtype), int(rows.Device.Type),
 		saturate(rows.Device.ID), int64(rows.Slots), int64(rows.Rows), int64(rows.Columns), int64(rows.SlotStride),
 		int64(rows.RowStride), lse, f.bytes())
 	runtime.KeepAlive(s)
@@ -194,7 +200,7 @@ type SpeculationStats struct {
 func (s *Speculation) Stats() (*SpeculationStats, error) {
 	numbers := make([]int64, native.FLAT_SPECULATION_STATS_COUNT)
 	f := newFailure()
-	native.Flat_speculation_get_stats(s.handle.raw(), numbers, f.bytes())
+	native.Flat_speculation_get_stats(rawOf(s), numbers, f.bytes())
 	runtime.KeepAlive(s)
 	if err := f.done(); err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ type UploadConfig struct {
 // lacks), NoDevice, OutOfMemory, Corrupt, DeviceError; then nothing has changed.
 func (x *Index) Upload(config UploadConfig) error {
 	f := newFailure()
-	native.Flat_index_upload(x.handle.raw(), saturate(config.Device), int(config.Kinds), flag(!config.SkipVerify),
+	native.Flat_index_upload(rawOf(x), saturate(config.Device), int(config.Kinds), flag(!config.SkipVerify),
 		int64(config.Stream), config.ChunkBytes, config.BytesPerSecond, f.bytes())
 	runtime.KeepAlive(x)
 	err := f.done()
@@ -35,7 +35,7 @@ func (x *Index) Upload(config UploadConfig) error {
 func (x *Index) Uploaded(device int) (kinds Kind, bytes int64, err error) {
 	var numbers [2]int64
 	f := newFailure()
-	native.Flat_index_get_upload(x.handle.raw(), saturate(device), numbers[:], f.bytes())
+	native.Flat_index_get_upload(rawOf(x), saturate(device), numbers[:], f.bytes())
 	runtime.KeepAlive(x)
 	return Kind(numbers[0]), numbers[1], f.done()
 }
@@ -43,7 +43,7 @@ func (x *Index) Uploaded(device int) (kinds Kind, bytes int64, err error) {
 // Unload gives up the index's own hold on its copies on a device. Sessions and constraint sets keep theirs.
 func (x *Index) Unload(device int) error {
 	f := newFailure()
-	native.Flat_index_unload(x.handle.raw(), saturate(device), f.bytes())
+	native.Flat_index_unload(rawOf(x), saturate(device), f.bytes())
 	runtime.KeepAlive(x)
 	return f.done()
 }

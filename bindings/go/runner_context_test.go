@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidbeam_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"sidbeam.io/sidbeam"
+)
+
+// heldRunner has one lane, whose first request waits in Adjust from `begun` to `release`.
+func heldRunner(t *testing.T) (runner *sidbeam.Runner, begun, release chan bool) {
+	t.Helper()
+	config := tinyConfig(t)
+	begun, release = make(chan bool), make(chan bool)
+	config.Adjust = func(level *sidbeam.Level) error {
+		if level.Value == "held" && level.Level == 0 {
+			begun <- true
+			<-release
+		}
+		return nil
+	}
+	return newRunner(t, config), begun, release
+}
+
+// A submitted request ends with its context, whether it runs or waits, and the runner goes on.
+func TestContextEndsSubmittedRequests(t *testing.T) {
+	runner, begun, release := heldRunner(t)
+	held := history
+	held.Value = "held"
+	ctx, cancel := context.WithCancel(context.Background())
+	running, err := runner.Submit(ctx, held)
+	must(t, err)
+	<-begun
+	waiting, err := runner.Submit(ctx, history)
+	must(t, err)
+	late, cancelLate := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancelLate()
+	behind, err := runner.Submit(late, history)
+	must(t, err)
+	other, err := runner.Submit(context.Background(), history)
+	must(t, err)
+	cancel()
+	<-waiting.Done() // at once, with the lane still held
+	_, err = behind.Result()
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a request behind it: expected the deadline of its context, got %v", err)
+	}
+	release <- true
+	for name, pending := range map[string]*sidbeam.Pending{"running": running, "waiting": waiting} {
+		if _, err := pending.Result(); !errors.Is(err, sidbeam.Cancelled) || !errors.Is(err, context.Canceled) {
+			t.Errorf("the %s request: expected Cancelled by its context, got %v", name, err)
+		}
+	}
+	result, err := other.Result()
+	if must(t, err); len(result.Scores) != 5 {
+		t.Errorf("a request without such a context: expected 5 SIDs, got %v", result.Scores)
+	}
+}
+
+// A deadline of a request itself is the context's error too, although no context had one.
+func TestDeadlineOfARequest(t *testing.T) {
+	runner, begun, release := heldRunner(t)
+	held, late := history, history
+	held.Value, late.Deadline = "held", time.Microsecond
+	first, err := runner.Submit(context.Background(), held)
+	must(t, err)
+	<-begun
+	second, err := runner.Submit(context.Background(), late)
+	if err == nil {
+		release <- true
+		_, err = second.Result()
+	} else {
+		release <- true
+	}
+	if !errors.Is(err, sidbeam.DeadlineExceeded) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("expected DeadlineExceeded of both, got %v", err)
+	}
+	_, err = first.Result()
+	must(t, err)
+}
+
+// Drain returns when its context ends, or nothing runs any more.
+func TestDrain(t *testing.T) {
+	runner, begun, release := heldRunner(t)
+	held := history
+	held.Value = "held"
+	must(t, runner.Drain(nil))
+	pending, err := runner.Submit(context.Background(), held)
+	must(t, err)
+	<-begun
+	late, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	err = runner.Drain(late)
+	fails(t, err, sidbeam.Cancelled, "the context ended before the call did")
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("expected the context's error within %v", err)
+	}
+	release <- true
+	ctx, cancelDrain := context.WithCancel(context.Background())
+	defer cancelDrain()
+	must(t, runner.Drain(ctx))
+	stats, err := runner.Stats()
+	if must(t, err); stats.Running != 0 || stats.Queued != 0 || stats.Finished != 1 {
+		t.Errorf("drained: expected one request, which has finished, got %+v", stats)
+	}
+	_, err = pending.Result()
+	must(t, err)
+	must(t, runner.Drain(context.Background()))
+	must(t, runner.Close())
+	fails(t, runner.Drain(ctx), sidbeam.BadState, "runner is closed")
+}
