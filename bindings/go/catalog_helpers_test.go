@@ -108,7 +108,7 @@ func searched(t testing.TB, index *sidbeam.Index, where string) []string {
 	must(t, session.Items(nil, items))
 	var found []string
 	for m := 0; m < 16; m++ {
-		ids, err := index.ItemIDs(items.RowsOf(0, m))
+		ids, err := index.ItemIDs(items.ItemRowsOf(0, m))
 		must(t, err)
 		for _, id := range ids {
 			found = append(found, fmt.Sprintf("%v %v %d", beams.Scores.At(m), items.SIDs[2*m:][:2], id))

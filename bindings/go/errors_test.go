@@ -26,8 +26,11 @@ func openings(t *testing.T) map[string]func(path string) error {
 			builder := builderOf(t, sidbeam.BuilderConfig{Codes: []int32{2}}, sidbeam.Pairs{Codes: []int32{1}})
 			return builder.Write(context.Background(), filepath.Join(path, "a.sidx"))
 		},
-		"OpenCatalog":   func(path string) error { _, err := sidbeam.OpenCatalog(path, sidbeam.CatalogConfig{}); return err },
-		"FollowCatalog": func(path string) error { _, err := sidbeam.FollowCatalog(path, sidbeam.CatalogConfig{}); return err },
+		"OpenCatalog": func(path string) error { _, err := sidbeam.OpenCatalog(path, sidbeam.CatalogConfig{}); return err },
+		"FollowCatalog": func(path string) error {
+			_, err := sidbeam.FollowCatalog(path, sidbeam.CatalogConfig{})
+			return err
+		},
 		"NewCatalog": func(path string) error {
 			_, err := sidbeam.NewCatalog(index, filepath.Join(path, "a"), sidbeam.CatalogConfig{})
 			return err

@@ -47,8 +47,8 @@ func (s *Session) NewItems(slots, limit int) *Items {
 	}
 }
 
-// RowsOf gives the item rows of beam m of the i-th slot asked for: a part of ItemRows.
-func (t *Items) RowsOf(i, m int) []int64 {
+// ItemRowsOf gives the item rows of beam m of the i-th slot asked for: a part of ItemRows.
+func (t *Items) ItemRowsOf(i, m int) []int64 {
 	offsets := t.Offsets[i*(t.beams+1):][:t.beams+1]
 	return t.ItemRows[i*t.Limit:][offsets[m]:offsets[m+1]]
 }

@@ -9,7 +9,8 @@ import (
 	"sidbeam.io/sidbeam"
 )
 
-// The zero values of strides are dense, of a session and of a set: the same as if they were said, and not one row for all.
+// Strides of 0 are dense, in steps of a session and calls of a set: the same as if they were said, and not one row for
+// all.
 func TestRowsAreDenseUnlessTheySayOtherwise(t *testing.T) {
 	const slots, beams, codes = 2, 2, 4
 	index := threeItems(t)
@@ -17,7 +18,8 @@ func TestRowsAreDenseUnlessTheySayOtherwise(t *testing.T) {
 	forms := []sidbeam.Rows{
 		{F32: values, Slots: slots, Rows: beams, Columns: codes},
 		{F32: values, Slots: slots, Rows: beams, Columns: codes, SlotStride: beams * codes, RowStride: codes},
-		{F32: values, Slots: slots, Rows: beams, Columns: codes, SlotStride: sidbeam.Broadcast, RowStride: sidbeam.Broadcast},
+		{F32: values, Slots: slots, Rows: beams, Columns: codes, SlotStride: sidbeam.Broadcast,
+			RowStride: sidbeam.Broadcast},
 	}
 	var scores, logProbs [][]float32
 	for _, rows := range forms {

@@ -35,7 +35,8 @@ func TestDecode(t *testing.T) {
 	}
 	items := session.NewItems(1, 4)
 	must(t, session.Items(nil, items))
-	if items.Ordinals[0] != 2 || items.Ordinals[1] != 1 || len(items.RowsOf(0, 0)) != 1 || items.RowsOf(0, 1)[0] != 1 {
+	if items.Ordinals[0] != 2 || items.Ordinals[1] != 1 || len(items.ItemRowsOf(0, 0)) != 1 ||
+		items.ItemRowsOf(0, 1)[0] != 1 {
 		t.Errorf("expected items 2 and 1, got %+v", items)
 	}
 	stats, err := session.Stats()

@@ -297,7 +297,7 @@ func (w *world) items(r record) {
 	got := []int64{}
 	for i := range items.Truncated {
 		for m := 0; m < beams; m++ {
-			got = append(got, items.RowsOf(i, m)...)
+			got = append(got, items.ItemRowsOf(i, m)...)
 		}
 	}
 	same(w, "item_rows", got, numbers[int64](w, r, "want_item_rows"))
