@@ -94,6 +94,7 @@ format() {
     sed -nE 's/^([^: ]+):[0-9]+:.*/\1/p' | sort -u)
   [ -z "$wrong" ] || { printf 'clang-format -i would change:\n%s\n' "$wrong"; return 1; }
   python3 tests/line_width.py
+  python3 tests/bindings/names.py
   bash tests/fuzz/prove.sh --fit
 }
 

@@ -39,8 +39,8 @@ record Scope(Serving serving, Constraint constraint, Long unknownExcluded, Long 
 
   /** The items of the ordinals of a result, as many as are wanted. */
   ItemRows items(long[] ordinals, int limit) {
-    return constraint == null ? serving.index.itemRows(ordinals, 0, limit, false)
-        : constraint.itemRows(ordinals, 0, limit, false);
+    return constraint == null ? serving.index.itemRowsOf(ordinals, 0, limit, false)
+        : constraint.itemRowsOf(ordinals, 0, limit, false);
   }
 
   /** Results of histories that run need no constraint of ours: the runner holds it. */

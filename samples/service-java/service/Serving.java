@@ -105,7 +105,7 @@ final class Serving {
     if (info.liveItems() == info.items()) {
       return ordinals;
     }
-    var live = LongStream.of(index.itemRows(ordinals, 0, 0, false).rows()).boxed().collect(Collectors.toSet());
+    var live = LongStream.of(index.itemRowsOf(ordinals, 0, 0, false).rows()).boxed().collect(Collectors.toSet());
     long[] left = LongStream.of(rows).filter(live::contains).toArray();
     return left.length == 0 ? left : index.itemOrdinals(left);
   }

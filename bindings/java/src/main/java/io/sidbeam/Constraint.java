@@ -64,7 +64,7 @@ public final class Constraint extends NativeObject implements Catalogue {
   }
 
   /**
-   * {@link Index#itemRows(long[], long, long, boolean)} of the rows that the rules allow.
+   * {@link Index#itemRowsOf(long[], long, long, boolean)} of the rows that the rules allow.
    *
    * @param ordinals [n], each 0 .. sids - 1, or -1 for none
    * @param limitPerSid most item rows of one SID; 0: no limit
@@ -72,18 +72,18 @@ public final class Constraint extends NativeObject implements Catalogue {
    * @param distinct whether an item that several SIDs have is listed once, with the first of them
    * @return the rows, and where those of each ordinal are
    */
-  public ItemRows itemRows(long[] ordinals, long limitPerSid, long limit, boolean distinct) {
-    return itemRows(ordinals, new ItemLimits().perSid(limitPerSid).limit(limit).distinct(distinct));
+  public ItemRows itemRowsOf(long[] ordinals, long limitPerSid, long limit, boolean distinct) {
+    return itemRowsOf(ordinals, new ItemLimits().perSid(limitPerSid).limit(limit).distinct(distinct));
   }
 
   /**
-   * {@link Index#itemRows(long[], ItemLimits)} of the rows that the rules allow.
+   * {@link Index#itemRowsOf(long[], ItemLimits)} of the rows that the rules allow.
    *
    * @param ordinals [n], each 0 .. sids - 1, or -1 for none
    * @param limits read
    * @return the rows, and where those of each ordinal are
    */
-  public ItemRows itemRows(long[] ordinals, ItemLimits limits) {
+  public ItemRows itemRowsOf(long[] ordinals, ItemLimits limits) {
     Buffers.given(limits, "limits");
     try {
       return ItemRows.of(ordinals.length, limits.limit, (most, rows, offsets, truncated, cameShort) -> Native

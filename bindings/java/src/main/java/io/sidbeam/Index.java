@@ -359,7 +359,7 @@ public final class Index extends NativeObject implements Catalogue {
    * @param distinct whether an item that several SIDs have is listed once, with the first of them
    * @return the rows, and where those of each ordinal are
    */
-  public ItemRows itemRows(long[] ordinals, long limitPerSid, long limit, boolean distinct) {
+  public ItemRows itemRowsOf(long[] ordinals, long limitPerSid, long limit, boolean distinct) {
     return call(() -> ItemRows.of(ordinals.length, limit, (most, rows, offsets, truncated, none) -> Native
         .flat_index_items(handle, ordinals, limitPerSid, most, distinct ? 1 : 0, rows, offsets, truncated)));
   }
@@ -371,8 +371,8 @@ public final class Index extends NativeObject implements Catalogue {
    * @param limits read
    * @return the rows, and where those of each ordinal are
    */
-  public ItemRows itemRows(long[] ordinals, ItemLimits limits) {
-    return constraint().itemRows(ordinals, limits);
+  public ItemRows itemRowsOf(long[] ordinals, ItemLimits limits) {
+    return constraint().itemRowsOf(ordinals, limits);
   }
 
   /**

@@ -243,7 +243,7 @@ public final class Items {
    * @param beam 0 .. M - 1
    * @return a new array, best priority first
    */
-  public long[] itemRows(int slot, int beam) {
+  public long[] itemRowsOf(int slot, int beam) {
     LongBuffer found = host(itemRows, LongBuffer.class, "itemRows");
     LongBuffer ends = host(offsets, LongBuffer.class, "offsets");
     int place = at(slot, beam) + slot; // M + 1 offsets per slot

@@ -97,8 +97,8 @@ public record Result(int levels, int[] sids, float[] scores, long[] ordinals, lo
    */
   public ItemRows itemRows(ItemLimits limits) {
     return catalogue instanceof Index index
-        ? index.itemRows(ordinals, limits)
-        : ((Constraint) catalogue).itemRows(ordinals, limits);
+        ? index.itemRowsOf(ordinals, limits)
+        : ((Constraint) catalogue).itemRowsOf(ordinals, limits);
   }
 
   /** By content, arrays too. */

@@ -236,7 +236,7 @@ class CasesTest {
     if (rows != null) {
       List<Long> found = new ArrayList<>();
       for (int i = 0; i < all; i++) {
-        Arrays.stream(items.itemRows(i / session.width(), i % session.width())).forEach(found::add);
+        Arrays.stream(items.itemRowsOf(i / session.width(), i % session.width())).forEach(found::add);
       }
       long[] want = now.has("want_item_rows") ? now.longs("want_item_rows") : new long[0];
       assertArrayEquals(want, found.stream().mapToLong(row -> row).toArray(), "item rows");

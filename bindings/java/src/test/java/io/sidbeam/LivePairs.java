@@ -99,7 +99,7 @@ final class LivePairs extends LinkedHashMap<List<Long>, Long> {
       Items items = session.items();
       for (int beam = 0; beam < session.beams().live(0); beam++) {
         long ordinal = items.ordinal(0, beam);
-        for (long row : constraint.itemRows(new long[] {ordinal}, new ItemLimits()).rows()) {
+        for (long row : constraint.itemRowsOf(new long[] {ordinal}, new ItemLimits()).rows()) {
           found.add(session.beams().score(0, beam) + " " + Arrays.toString(index.sid(ordinal)) + " "
               + index.itemIds(row)[0]);
         }

@@ -180,7 +180,7 @@ class RulesTest {
     for (int slot = 0; slot < slots; slot++) {
       List<Long> ids = new ArrayList<>();
       for (int beam = 0; beam < session.beams().live(slot); beam++) {
-        Arrays.stream(index.itemIds(items.itemRows(slot, beam))).forEach(ids::add);
+        Arrays.stream(index.itemIds(items.itemRowsOf(slot, beam))).forEach(ids::add);
       }
       found.add(ids);
     }
@@ -208,11 +208,11 @@ class RulesTest {
       assertEquals(List.of(1L, 1L, 2L, 0L), List.of(info.allowedSids(), info.allowedItems(), info.unknownExcluded(),
           info.unknownAllowed()));
       assertFalse(new Constraint(index).info().rules());
-      ItemRows rows = under.itemRows(new long[] {6, -1, 0}, 0, 0, false);
+      ItemRows rows = under.itemRowsOf(new long[] {6, -1, 0}, 0, 0, false);
       assertArrayEquals(new long[] {7}, rows.rows());
       assertArrayEquals(new long[] {0, 1, 1, 1}, rows.offsets());
       assertFalse(rows.truncated());
-      assertTrue(new Constraint(index).itemRows(new long[] {6}, 0, 1, false).truncated());
+      assertTrue(new Constraint(index).itemRowsOf(new long[] {6}, 0, 1, false).truncated());
     }
   }
 
@@ -224,7 +224,7 @@ class RulesTest {
 
   private static long[] idsOf(Index index, Items items, int slot, int beams) {
     return IntStream.range(0, beams).boxed()
-        .flatMapToLong(beam -> Arrays.stream(index.itemIds(items.itemRows(slot, beam)))).toArray();
+        .flatMapToLong(beam -> Arrays.stream(index.itemIds(items.itemRowsOf(slot, beam)))).toArray();
   }
 
   @Test
@@ -263,21 +263,21 @@ class RulesTest {
     try (Index index = attributed()) {
       long[] ordinals = java.util.stream.LongStream.range(0, index.info().sids()).toArray();
       Constraint under = new Constraint(index, new Rules().exclude(ItemList.ofIds(1000, 1001, 1119)));
-      long[] every = index.itemIds(index.itemRows(ordinals, new ItemLimits()).rows());
-      long[] left = index.itemIds(under.itemRows(ordinals, 0, 0, false).rows());
+      long[] every = index.itemIds(index.itemRowsOf(ordinals, new ItemLimits()).rows());
+      long[] left = index.itemIds(under.itemRowsOf(ordinals, 0, 0, false).rows());
       assertEquals(3, every.length - left.length);
       ItemLimits three = new ItemLimits().cap(3, "region");
-      ItemRows rows = index.itemRows(ordinals, three);
+      ItemRows rows = index.itemRowsOf(ordinals, three);
       assertArrayEquals(cappedByRegion(every, 3), index.itemIds(rows.rows()));
       assertTrue(rows.cameShort() && !rows.truncated());
-      assertArrayEquals(cappedByRegion(left, 3), index.itemIds(under.itemRows(ordinals, three).rows()));
-      ItemRows five = under.itemRows(ordinals, three.limit(5));
+      assertArrayEquals(cappedByRegion(left, 3), index.itemIds(under.itemRowsOf(ordinals, three).rows()));
+      ItemRows five = under.itemRowsOf(ordinals, three.limit(5));
       assertTrue(five.rows().length == 5 && five.truncated() && !five.cameShort());
-      assertFalse(index.itemRows(ordinals, 0, 0, false).cameShort());
+      assertFalse(index.itemRowsOf(ordinals, 0, 0, false).cameShort());
       refused(Status.INVALID_ARGUMENT, "cap is 3 and cap_attribute is null, expected the attribute that it is for",
-          () -> index.itemRows(ordinals, new ItemLimits().cap(3, null)));
+          () -> index.itemRowsOf(ordinals, new ItemLimits().cap(3, null)));
       refused(Status.INVALID_ARGUMENT, "cap_attribute 'weight' holds numbers (f32)",
-          () -> index.itemRows(ordinals, new ItemLimits().cap(3, "weight")));
+          () -> index.itemRowsOf(ordinals, new ItemLimits().cap(3, "weight")));
       refused(Status.INVALID_ARGUMENT, "attribute holds a NUL character", () -> new ItemLimits().cap(1, "a\0"));
     }
   }

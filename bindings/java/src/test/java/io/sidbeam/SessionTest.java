@@ -53,7 +53,7 @@ class SessionTest {
     assertEquals(0, beams.parent(0, 0));
     assertEquals(6, items.ordinal(0, 0));
     assertArrayEquals(new int[] {3, 3}, items.sid(0, 0));
-    assertArrayEquals(new long[] {6, 7}, items.itemRows(0, 0));
+    assertArrayEquals(new long[] {6, 7}, items.itemRowsOf(0, 0));
     assertFalse(items.truncated(0));
     session.items(new Items(session, 1, 1));
     assertEquals(2, session.stats().steps());
@@ -69,9 +69,9 @@ class SessionTest {
     session.step(row(0, 0, 0, 5));
     Items items = new Items(session, 1, 4).limitPerSid(1);
     session.items(items);
-    assertArrayEquals(new long[] {6}, items.itemRows(0, 0));
+    assertArrayEquals(new long[] {6}, items.itemRowsOf(0, 0));
     assertTrue(items.truncated(0));
-    refused(Status.BAD_STATE, "itemRows was not asked for", () -> session.items().itemRows(0, 0));
+    refused(Status.BAD_STATE, "itemRows was not asked for", () -> session.items().itemRowsOf(0, 0));
   }
 
   @Test
