@@ -61,7 +61,12 @@ func TestContextEndsSubmittedRequests(t *testing.T) {
 	}
 }
 
-// A deadline of a request itself is the context's error too, although no context had one.
+// soon has a deadline, and never ends.
+type soon struct{ context.Context }
+
+func (soon) Deadline() (time.Time, bool) { return time.Now().Add(time.Microsecond), true }
+
+// The deadline of a context is the request's, and one of the request's own is the context's error.
 func TestDeadlineOfARequest(t *testing.T) {
 	runner, begun, release := heldRunner(t)
 	held, late := history, history
@@ -69,15 +74,19 @@ func TestDeadlineOfARequest(t *testing.T) {
 	first, err := runner.Submit(context.Background(), held)
 	must(t, err)
 	<-begun
-	second, err := runner.Submit(context.Background(), late)
-	if err == nil {
-		release <- true
-		_, err = second.Result()
-	} else {
-		release <- true
+	second, secondErr := runner.Submit(context.Background(), late)
+	third, thirdErr := runner.Submit(soon{context.Background()}, history)
+	release <- true
+	if secondErr == nil {
+		_, secondErr = second.Result()
 	}
-	if !errors.Is(err, sidbeam.DeadlineExceeded) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("expected DeadlineExceeded of both, got %v", err)
+	if thirdErr == nil {
+		_, thirdErr = third.Result()
+	}
+	for _, err := range []error{secondErr, thirdErr} {
+		if !errors.Is(err, sidbeam.DeadlineExceeded) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("expected DeadlineExceeded of both, got %v", err)
+		}
 	}
 	_, err = first.Result()
 	must(t, err)
