@@ -24,13 +24,15 @@ type Pending struct {
 	value  any
 }
 
-// none is what waits for a Pending that no Submit made wait for.
-var none = func() chan struct{} { closed := make(chan struct{}); close(closed); return closed }()
+// nothingToWaitFor is the channel of a Pending that no Submit made.
+var nothingToWaitFor = make(chan struct{})
+
+func init() { close(nothingToWaitFor) }
 
 // Done is closed when the request is done.
 func (p *Pending) Done() <-chan struct{} {
 	if p == nil || p.done == nil {
-		return none
+		return nothingToWaitFor
 	}
 	return p.done
 }
