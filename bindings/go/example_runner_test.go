@@ -12,8 +12,8 @@ import (
 	"sidbeam.io/sidbeam"
 )
 
-// History tokens go in, items come out. The model is one of the repository's, whose codes have the tokens from 0, 64 and
-// 128 on, and the last token begins an answer.
+// History tokens go in, items come out. The model is one of the repository's: its codes have the tokens from 0, 64 and
+// 128 on, and its last token begins an answer.
 func ExampleRunner() {
 	builder, err := sidbeam.NewBuilder(sidbeam.BuilderConfig{Codes: []int32{64, 64, 64}})
 	check(err)
