@@ -34,6 +34,7 @@ class Figure:
     y_label: str = "µs a step (median, p10 to p90)"
     where: dict = field(default_factory=dict)  # keys of the case that must have these values, where they are there
     names: tuple = ()  # those alone; none: all
+    labels: dict = field(default_factory=dict)  # what the legend calls them, where that is not the name
     percentiles: bool = False  # a bar each for median, p99 and p99.9, instead of one for each name
     value: str = "median"  # another one, p99, is drawn without a spread
     log_x: bool = True
@@ -58,9 +59,16 @@ DRAFTS = ("SFT", "WordKD", "TVDKD", "SeqKD", "AtSpeed-S", "AtSpeed-R")
 RULES = tuple(f"{rules}, {how}" for rules in ("half of the best 2000 seen", "filter 10 %", "filter 1 %")
               for how in ("in the search", "afterwards"))
 
+# What a reader who knows none of the names looks for; all of them are C++ in the same program.
+LABELS = {"trie": "sidbeam", "none": "sidbeam without a constraint", "static_slots": "STATIC, made kinder",
+          "mask_torch": "mask, then top-k, as PyTorch does it", "ppv_exact": "DISC-PPV, exact",
+          "hash_set": "a hash set of prefixes"}
+
 FIGURES = (
     Figure("static_by_sids", "A step by size of the catalogue: B=2, M=70, V=2048, L=8, in cache", "static", x="N",
            x_label="SIDs", where=HOT, names=METHODS),
+    Figure("overview", "A step by size of the catalogue: 2 requests of 70 beams, SIDs of 8 codes out of 2048", "static",
+           x="N", x_label="SIDs", where=HOT, names=tuple(LABELS), labels=LABELS),
     Figure("static_by_level", "A step by level: B=2, M=70, V=2048, L=8, 1e6 SIDs, in cache", "static", x="level",
            x_label="level", where={"rows": "hot", "N": 1000000}, names=MAIN + PYTORCH, log_x=False),
     Figure("static_rows", "Where the logits are: B=2, M=70, V=2048, L=8, 1e6 SIDs", "static", groups=("rows",),
@@ -217,7 +225,8 @@ def chart_of(figure, found):
         value, spread = m[figure.value], (m["p10"], m["p90"])
         points[at] = svg.Point(at, value, *(spread if figure.value == "median" else (value, value)))
     return svg.Chart(figure.title, figure.x_label, figure.y_label,
-                     [svg.Series(name, list(points.values())) for name, points in series.items()],
+                     [svg.Series(figure.labels.get(name, name), list(points.values()))
+                      for name, points in series.items()],
                      bars=bool(figure.groups), free_x=bool(figure.x_unit), log_x=figure.log_x, log_y=figure.log_y)
 
 

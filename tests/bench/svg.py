@@ -13,6 +13,10 @@ WIDTH, HEIGHT = 1040, 440
 LEFT, TOP, RIGHT, BOTTOM = 70, 44, 270, 56  # margins; the legend is in the right one
 LINE = 13  # of a label of several lines
 STYLE = "text{font:12px sans-serif;fill:#222}.title{font-size:15px;font-weight:600}.tick{fill:#555;font-size:11px}"
+# Where the reader's pages are dark, so is the figure: its ground, ink and grid, and the black series, change places.
+DARK = {"[fill='#fff']": "fill:#16191d", "text": "fill:#ddd", ".tick": "fill:#aaa", "[stroke='#ddd']": "stroke:#3a3f45",
+        "[stroke='#222']": "stroke:#ccc", "[stroke='#000000']": "stroke:#fff", "[fill='#000000']": "fill:#fff"}
+STYLE += "@media(prefers-color-scheme:dark){" + "".join(f"{what}{{{how}}}" for what, how in DARK.items()) + "}"
 
 
 @dataclass

@@ -10,6 +10,7 @@ import importlib.util
 import io
 import json
 import os
+import pathlib
 import sys
 import tempfile
 import unittest
@@ -159,7 +160,7 @@ class Plot(unittest.TestCase):
 
     def test_lines_have_a_point_for_each_size_and_a_name_in_the_legend(self):
         drawn = self.draw(self.static())
-        self.assertEqual(sorted(drawn), ["static_by_sids.svg", "static_rows.svg"])
+        self.assertEqual(sorted(drawn), ["overview.svg", "static_by_sids.svg", "static_rows.svg"])
         circles = list(drawn["static_by_sids.svg"].iter("{http://www.w3.org/2000/svg}circle"))
         self.assertEqual(len(circles), 6)
         texts = self.texts(drawn["static_by_sids.svg"])
@@ -226,6 +227,24 @@ class Plot(unittest.TestCase):
         self.assertEqual(len(files), len(set(files)))
         for figure in plot.FIGURES:
             self.assertEqual([bool(figure.x), bool(figure.x_unit), bool(figure.groups)].count(True), 1, figure.file)
+
+    def test_the_figures_beside_the_results_are_drawn_from_them(self):
+        folder = pathlib.Path(HERE, "results")
+        drawn = {}
+        for results in folder.glob("*.json"):
+            with tempfile.TemporaryDirectory() as other:
+                for path in plot.draw_all(measurements.read_document(results)[1], other):
+                    drawn.setdefault(os.path.basename(path), []).append(pathlib.Path(path).read_text(encoding="utf-8"))
+        figures = sorted(folder.glob("*.svg"))
+        self.assertEqual([path.name for path in figures], sorted(drawn))
+        for path in figures:
+            self.assertIn(path.read_text(encoding="utf-8"), drawn[path.name], f"{path.name}: plot.py draws another one")
+
+    def test_what_a_legend_calls_a_method(self):
+        found = self.static() + [measurement("mask_torch", level="all", rows="hot")]
+        texts = self.texts(self.draw(found)["overview.svg"])
+        self.assertIn("mask, then top-k, as PyTorch does it", texts)
+        self.assertNotIn("mask_torch", texts)
 
     def test_ticks_enclose_the_values(self):
         for low, high in ((0.3, 0.31), (1, 1), (7, 9000), (1e-3, 1e6), (99.9, 100.1)):
