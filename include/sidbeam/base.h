@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Version of the package that these headers came with; sidbeam_version() is that of the library. */
 #define SIDBEAM_VERSION_MAJOR 0
 #define SIDBEAM_VERSION_MINOR 1
 #define SIDBEAM_VERSION_PATCH 0

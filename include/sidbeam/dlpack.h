@@ -27,6 +27,7 @@ typedef struct sidbeam_dl_tensor {
   uint64_t byte_offset;
 } sidbeam_dl_tensor;
 
+/* INVALID_ARGUMENT, with a message of what is wrong in a tensor: a field, what came and what was expected. */
 static inline sidbeam_status sidbeam_dl_refuse(
     sidbeam_error* err, const char* what, long long came, const char* expected) {
   if (err != NULL && err->struct_size >= sizeof(*err)) {
@@ -36,7 +37,7 @@ static inline sidbeam_status sidbeam_dl_refuse(
   return SIDBEAM_INVALID_ARGUMENT;
 }
 
-/* In a tensor a stride of 0 repeats an entry, in rows it is dense. */
+/* In a tensor a stride of 0 repeats an entry (where the extent is above 1), in rows it is dense. */
 static inline int64_t sidbeam_dl_stride(int64_t stride, int64_t extent) {
   return stride == 0 && extent > 1 ? SIDBEAM_BROADCAST : stride;
 }

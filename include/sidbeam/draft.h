@@ -136,10 +136,9 @@ typedef struct sidbeam_draft_head_info {
 #define SIDBEAM_DRAFT_HEAD_INFO_INIT \
   { (uint32_t)sizeof(sidbeam_draft_head_info), 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, NULL }
 
-/* Opens a file: checks all of it, checksums included, packs the weights for products, and multiplies each code's
- * embedding by its transition's weights once. The file is not needed afterwards. config NULL means all defaults. *out
- * gets one reference.
- * Weights must be finite, except for head biases of -inf, whose codes are never found.
+/* Opens the file at `path`: checks all of it, checksums included, packs the weights for products, and multiplies each
+ * code's embedding by its transition's weights once. The file is not needed afterwards. config NULL means all defaults.
+ * *out gets one reference. Weights must be finite, except for head biases of -inf, whose codes are never found.
  * Errors: INVALID_ARGUMENT (config), IO_ERROR, CORRUPT (what is wrong and where), UNSUPPORTED (a newer format, an
  * unknown required section), OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_draft_head_open(

@@ -145,8 +145,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_filter_text(
     const sidbeam_filter* filter, int64_t capacity, char* text, int64_t* bytes, sidbeam_error* err);
 
 enum { SIDBEAM_FILTER_AND = 0, SIDBEAM_FILTER_OR = 1, SIDBEAM_FILTER_NOT = 2 };
-/* Joins filters of one index, row by row: those in all of them, in any of them, or, of a single one, the rows that are
- * not in it. Errors: INVALID_ARGUMENT (op, no filter, more than one with NOT, filters of two indexes). */
+/* Joins filters [count] of one index, row by row: those in all of them, in any of them, or, of a single one, the rows
+ * that are not in it. Errors: INVALID_ARGUMENT (op, no filter, more than one with NOT, filters of two indexes). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_filter_combine(
     int32_t op, sidbeam_filter* const* filters, int64_t count, sidbeam_filter** out, sidbeam_error* err);
 /* The filter after a change of some items: allowed [items->count], 1: its rows are in, 0: they are not; of an item that

@@ -30,7 +30,7 @@ typedef struct sidbeam_rows {
 #define SIDBEAM_ROWS_INIT \
   { (uint32_t)sizeof(sidbeam_rows), SIDBEAM_DTYPE_F32, SIDBEAM_DEVICE_CPU, 0, NULL, 0, 0, 0, 0, 0 }
 
-/* Dense rows of the host: [slots, rows, columns], or with slots = 0 [rows, columns]. */
+/* Dense rows of the host: data [slots, rows, columns], or with slots = 0 [rows, columns]; dtype: SIDBEAM_DTYPE_*. */
 static inline sidbeam_rows sidbeam_rows_dense(
     const void* data, int32_t dtype, int64_t slots, int64_t rows, int64_t columns) {
   sidbeam_rows dense = SIDBEAM_ROWS_INIT;

@@ -401,8 +401,9 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_runner_run(
  * DEADLINE_EXCEEDED (a negative deadline), BAD_STATE (closed; neither lane_threads nor post). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_runner_submit(
     sidbeam_runner* runner, const sidbeam_request* request, int64_t* id, sidbeam_error* err);
-/* A waiting request is done as CANCELLED before this returns; a running one ends at its next level, if there is one.
- * A number that is not there any more does nothing. Errors: INVALID_ARGUMENT (a number never given). */
+/* Ends the request of this id: a waiting one is done as CANCELLED before this returns; a running one ends at its next
+ * level, if there is one. A number that is not there any more does nothing. Errors: INVALID_ARGUMENT (a number never
+ * given). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_runner_cancel(
     sidbeam_runner* runner, int64_t id, sidbeam_error* err);
 /* Waits until no request is waiting or running, or timeout_us have passed (0: no limit); *idle (may be NULL) says

@@ -161,6 +161,7 @@ typedef struct sidbeam_hidden_stats {
 } sidbeam_hidden_stats;
 #define SIDBEAM_HIDDEN_STATS_INIT \
   { (uint32_t)sizeof(sidbeam_hidden_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0 }
+/* Errors: INVALID_ARGUMENT (NULL). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_hidden_get_stats(
     const sidbeam_hidden* hidden, sidbeam_hidden_stats* out, sidbeam_error* err);
 

@@ -92,10 +92,11 @@ typedef struct sidbeam_section_info {
 #define SIDBEAM_SECTION_INFO_INIT \
   { (uint32_t)sizeof(sidbeam_section_info), 0, NULL, NULL, 0, 0, 0 }
 
-/* Reads and checks the header of a file, nothing else. The arrays by level are the caller's, of `capacity` entries
- * each, of which the first out->levels are written; out points to them. Those that are NULL are not asked for, and with
- * none the capacity may be 0. Errors: as open, and INVALID_ARGUMENT (a capacity below the file's levels, of which there
- * are at most SIDBEAM_MAX_LEVELS); then nothing is written. */
+/* Reads and checks the header of the file at `path`, nothing else. The arrays by level, those of sidbeam_index_info
+ * (codes, max_children, nodes), are the caller's, of `capacity` entries each, of which the first out->levels are
+ * written; out points to them. Those that are NULL are not asked for, and with none the capacity may be 0. Errors: as
+ * open, and INVALID_ARGUMENT (a capacity below the file's levels, of which there are at most SIDBEAM_MAX_LEVELS); then
+ * nothing is written. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_peek(const char* path, int32_t capacity, int32_t* codes,
     int32_t* max_children, int64_t* nodes, sidbeam_index_info* out, sidbeam_error* err);
 /* Opens a file; config NULL means all defaults. *out gets one reference.
@@ -103,10 +104,10 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_peek(const char* path
  * newer format, an unknown required section), OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_open(sidbeam_runtime* runtime, const char* path,
     const sidbeam_open_config* config, sidbeam_index** out, sidbeam_error* err);
-/* Opens the bytes of a file that are in memory, at an address that is a multiple of 64. They are borrowed:
- * release(context), if given, is called once, on the thread that gives back the last reference; it is not called when
- * this call fails. COPY takes any address and calls release before this call returns. LOCK is refused; PREFAULT is
- * MAP. */
+/* Opens the bytes of a file that are in memory: `bytes` of them from `data` on, an address that is a multiple of 64.
+ * They are borrowed: release(context), if given, is called once, on the thread that gives back the last reference; it
+ * is not called when this call fails. COPY takes any address and calls release before this call returns. LOCK is
+ * refused; PREFAULT is MAP. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_open_memory(sidbeam_runtime* runtime, const void* data,
     int64_t bytes, void (*release)(void* context), void* context, const sidbeam_open_config* config,
     sidbeam_index** out, sidbeam_error* err);
@@ -122,7 +123,7 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_info(
 /* Section i, 0 <= i < info.section_count, in the order of the file. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_section(
     const sidbeam_index* index, int64_t i, sidbeam_section_info* out, sidbeam_error* err);
-/* Entry i, 0 <= i < info.metadata_count, sorted by key. Pointers are valid until the index goes. */
+/* Key and value of entry i, 0 <= i < info.metadata_count, sorted by key. Pointers are valid until the index goes. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_metadata(
     const sidbeam_index* index, int64_t i, const char** key, const char** value, sidbeam_error* err);
 /* The codebook text that the builder was given; "" where there was none. Valid until the index goes; NULL for a NULL
@@ -145,23 +146,26 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_write(
  * they may be any codes of their levels, but *length of them are written, or none. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_sid(
     const sidbeam_index* index, int64_t ordinal, int32_t* codes, int32_t* length, sidbeam_error* err);
-/* The ordinal of a whole SID, or -1 where there is no such SID. */
+/* The ordinal of a whole SID, codes [length], or -1 where there is no such SID. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_find_sid(
     const sidbeam_index* index, const int32_t* codes, int32_t length, int64_t* ordinal, sidbeam_error* err);
-/* The ordinals [*lo, *hi) of the SIDs that begin with a prefix of 0 .. levels codes; *lo = *hi where there are none.
+/* The ordinals [*lo, *hi) of the SIDs that begin with prefix [length] of 0 .. levels codes; *lo = *hi where there
+ * are none.
  * Errors: INVALID_ARGUMENT, UNSUPPORTED (a version of a live catalogue with added items: they are no range). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_ordinals(
     const sidbeam_index* index, const int32_t* prefix, int32_t length, int64_t* lo, int64_t* hi, sidbeam_error* err);
-/* The codes that may follow a prefix of fewer than `levels` codes, rising. *count is their number; the first `capacity`
- * are written to codes (may be NULL with capacity 0). *end is 1 where the prefix is itself a SID, otherwise 0. */
+/* The codes that may follow prefix [length] of fewer than `levels` codes, rising. *count is their number; the first
+ * `capacity` are written to codes (may be NULL with capacity 0). *end is 1 where the prefix is itself a SID, otherwise
+ * 0. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_children(const sidbeam_index* index, const int32_t* prefix,
     int32_t length, int64_t capacity, int32_t* codes, int64_t* count, int32_t* end, sidbeam_error* err);
 /* The item rows [*lo, *hi) of an ordinal. Errors: as above; sidbeam_index_items() lists them in any index. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_rows(
     const sidbeam_index* index, int64_t ordinal, int64_t* lo, int64_t* hi, sidbeam_error* err);
 /* The item rows of `count` ordinals in their order, say of a runner's result; -1 has none. They are what
- * sidbeam_session_get_items gives for beams of these SIDs, with the same limits (0: none) and `distinct`: item_rows
- * [limit] (NULL, with any limit: only the sizes), offsets [count + 1], truncated [1] (NULL: not wanted).
+ * sidbeam_session_get_items gives for beams of these SIDs, with the same limits (limit_per_sid and limit, 0: none) and
+ * `distinct`: item_rows [limit] (NULL, with any limit: only the sizes), offsets [count + 1], truncated [1] (NULL: not
+ * wanted).
  * Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_items(const sidbeam_index* index, const int64_t* ordinals,
     int64_t count, int64_t limit_per_sid, int64_t limit, int32_t distinct, int64_t* item_rows, int64_t* offsets,
@@ -230,8 +234,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_attribute_numbers(con
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_attribute_lists(const sidbeam_index* index,
     int64_t attribute, int64_t item_row, int64_t count, int64_t* offsets, int64_t capacity, int64_t* codes,
     uint8_t* valid, sidbeam_error* err);
-/* The string of a code, 0 <= code < info.distinct: *text, not NUL-terminated, of *bytes bytes, valid until the index
- * goes. Only of STRING and STRING_LIST. */
+/* The string of an attribute's code, 0 <= code < info.distinct: *text, not NUL-terminated, of *bytes bytes, valid until
+ * the index goes. Only of STRING and STRING_LIST. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_attribute_string(
     const sidbeam_index* index, int64_t attribute, int64_t code, const char** text, int64_t* bytes, sidbeam_error* err);
 
@@ -270,11 +274,11 @@ typedef struct sidbeam_upload_info {
  * DEVICE_ERROR; then nothing has changed, but of a version the parts stay that came before the error. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_upload(
     sidbeam_index* index, const sidbeam_upload_config* config, sidbeam_error* err);
-/* What is on a device; does not touch the device. */
+/* What is on the device of number device_id; does not touch it. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_upload(
     const sidbeam_index* index, int32_t device_id, sidbeam_upload_info* out, sidbeam_error* err);
-/* Gives up the index's own hold on its copies on a device; releasing the index does so too. Sessions, slots and sets
- * keep theirs. The memory goes back once the last of them is gone and the work that they enqueued is done; nothing
+/* Gives up the index's own hold on its copies on device device_id; releasing the index does so too. Sessions, slots and
+ * sets keep theirs. The memory goes back once the last of them is gone and the work that they enqueued is done; nothing
  * waits for that. Of a version of a live catalogue, or its base, all copies of its generation go: the base and what all
  * versions have beside it. */
 SIDBEAM_API void sidbeam_index_unload(sidbeam_index* index, int32_t device_id);

@@ -55,9 +55,9 @@ SIDBEAM_API void sidbeam_constraint_set_destroy(sidbeam_constraint_set* set);
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_prefixes(const sidbeam_constraint_set* set,
     const int32_t* which, const int32_t* codes, int64_t stride, const int32_t* lengths, int64_t count,
     sidbeam_state* out, void* stream, sidbeam_error* err);
-/* out[i] = the state after code codes[i] in state in[parents[i]] (parents NULL: in[i]; in has in_count states). -1
- * where the code may not follow or the parent is out of range; code -1 keeps an ended state. out may not overlap in
- * unless parents is NULL. */
+/* For each of `count` entries out[i] = the state after code codes[i] in state in[parents[i]] (parents NULL: in[i]; in
+ * has in_count states). -1 where the code may not follow or the parent is out of range; code -1 keeps an ended state.
+ * out may not overlap in unless parents is NULL. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_advance(const sidbeam_constraint_set* set,
     const int32_t* which, const sidbeam_state* in, int64_t in_count, const int32_t* parents, const int32_t* codes,
     int64_t count, sidbeam_state* out, void* stream, sidbeam_error* err);
@@ -67,16 +67,16 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_advance(cons
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_mask(const sidbeam_constraint_set* set,
     const int32_t* which, const sidbeam_state* states, const sidbeam_rows* logits, void* data, void* stream,
     sidbeam_error* err);
-/* The same as bits: column c of entry i is bit c % 32 of words[i * words_per_row + c / 32], 1 where valid (the layout
- * of structured-output backends). Every word is written; 32 * words_per_row covers the columns of every level of every
- * constraint. */
+/* The same as bits, for `count` states: column c of entry i is bit c % 32 of words[i * words_per_row + c / 32], 1 where
+ * valid (the layout of structured-output backends). Every word is written; 32 * words_per_row covers the columns of
+ * every level of every constraint. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_bitmask(const sidbeam_constraint_set* set,
     const int32_t* which, const sidbeam_state* states, int64_t count, int64_t words_per_row, uint32_t* words,
     void* stream, sidbeam_error* err);
 /* The k best valid codes of each logits row, log-probability falling, then code rising: codes, log_probs [rows, k],
  * next [rows, k] states (may be NULL). Places left over: code -1, -inf, -1. A bad row (see session.h) has none, and
  * log-probability NaN in its first place; a logits row that is not read, since nothing follows its state, is never bad.
- * k is 1 .. SIDBEAM_MAX_CODES. */
+ * k is 1 .. SIDBEAM_MAX_CODES; normalization is a SIDBEAM_NORMALIZE_*. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_topk(const sidbeam_constraint_set* set,
     const int32_t* which, const sidbeam_state* states, const sidbeam_rows* logits, int32_t normalization, int32_t k,
     int32_t* codes, float* log_probs, sidbeam_state* next, void* stream, sidbeam_error* err);
@@ -94,10 +94,10 @@ typedef struct sidbeam_sampled {
 
 /* Draws one code per logits row, as a session of mode SAMPLE does for the level of the row's state: the same code, bit
  * for bit, from the same row, seed, request and draw. x is inverse_temperatures[i] times the element (NULL, or 0: 1).
- * noise_scales must be NULL. On the CPU a set keeps the working memory of its draws: a call takes some only where more
- * of them run at a time than ever before. On CUDA an entry that the host cannot check (top-k below 0, top-p outside
- * (0, 1], a draw outside 0 .. 2^52 - 1, an inverse temperature that is not allowed, truncation of more than 2^21
- * columns) makes its row bad, unless nothing follows its state. */
+ * normalization is a SIDBEAM_NORMALIZE_*. noise_scales must be NULL. On the CPU a set keeps the working memory of its
+ * draws: a call takes some only where more of them run at a time than ever before. On CUDA an entry that the host
+ * cannot check (top-k below 0, top-p outside (0, 1], a draw outside 0 .. 2^52 - 1, an inverse temperature that is not
+ * allowed, truncation of more than 2^21 columns) makes its row bad, unless nothing follows its state. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_sample(const sidbeam_constraint_set* set,
     const int32_t* which, const sidbeam_state* states, const sidbeam_rows* logits, int32_t normalization,
     const float* inverse_temperatures, const sidbeam_sampling* sampling, const sidbeam_sampled* out, void* stream,
