@@ -9,15 +9,15 @@
 ``draft`` and ``target`` are logits ``[..., V]``: a row is what a model says after a prompt and a prefix of codes, V the
 columns of its vocabulary. Row i of both is of the same prefix. No gradient goes through the target.
 
-| of the paper | here |
-|---|---|
-| AtSpeed-S, eq. 4, over the target's K best SIDs | ``atspeed_s`` |
-| AtSpeed-S, as its authors' code has it | ``atspeed_s(form="released")`` |
-| AtSpeed-R, eq. 8 | ``atspeed_r`` |
-| without density regularization | ``density=False`` |
-| without constrained alignment | ``valid=None`` |
-| without top-K data | rows of the target's best SID alone: ``draft[:, :1]`` and so on |
-| WordKD, TVDKD, SeqKD | ``word_kd``, ``tvd_kd``, ``seq_kd`` |
+What the paper has is here:
+
+- AtSpeed-S, eq. 4, over the target's K best SIDs: ``atspeed_s``
+- AtSpeed-S, as its authors' code has it: ``atspeed_s(form="released")``
+- AtSpeed-R, eq. 8: ``atspeed_r``
+- without density regularization: ``density=False``
+- without constrained alignment: ``valid=None``
+- without top-K data: rows of the target's best SID alone, ``draft[:, :1]`` and so on
+- WordKD, TVDKD, SeqKD: ``word_kd``, ``tvd_kd``, ``seq_kd``
 
 Options of all losses:
 

@@ -91,7 +91,7 @@ class DraftHead(Handle):
 
     @classmethod
     def open(cls, path: Path) -> DraftHead:
-        """Opens a file that :func:`write` or ``sidbeam_draft_head_write`` wrote, and checks all of it.
+        """Opens a file that :func:`sidbeam.draft.write` or ``sidbeam_draft_head_write`` wrote, and checks all of it.
 
         Raises :class:`IOFailure`, :class:`Corrupt`, :class:`Unsupported` (a newer format, or no
         ``libsidbeam_runner.so.1``), :class:`OutOfMemory`.

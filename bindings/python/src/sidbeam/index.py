@@ -353,7 +353,7 @@ class Index(Lookups):
         return result
 
     def static_arrays(self, dense_levels: int = 2) -> static.StaticArrays:
-        """STATIC's own arrays, for engines that read those; see :mod:`sidbeam.static`. Fixed length only.
+        """STATIC's own arrays, for engines that read those; see :class:`StaticArrays`. Fixed length only.
 
         They are sized by the counts of the index and filled by its SIDs, so it must have been verified in full, by
         :meth:`verify` or when it was opened; otherwise raises :class:`BadState`.

@@ -26,7 +26,7 @@ vLLM's own beam search sends each beam as a new request without ``extra_args``, 
 needs a catalogue that is the default and has a ``begin``, and ``--logprobs-mode processed_logprobs``.
 
 A request may be drawn by the library instead of by vLLM, the same in any batch and on any device that gives the same
-logits (:meth:`ConstraintSet.sample`): ``SamplingParams(seed=7, temperature=0.8, extra_args={"sidbeam": "shop",
+logits (:meth:`sidbeam.ConstraintSet.sample`): ``SamplingParams(seed=7, temperature=0.8, extra_args={"sidbeam": "shop",
 "sidbeam_request": 3})``, and ``"sidbeam_draw": 1`` for another draw. Temperature, top-k and top-p then apply to the
 model's row, before the mask, and only the drawn token is left of a row: sampled log-probabilities are 0, and penalties
 and min_p count where vLLM applies them before its processors. A draw that dies, since truncation left no valid code,
