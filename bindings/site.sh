@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# The documentation as a site of static pages, build/site/index.html, which open from the file system: the READMEs, the
+# C reference (Doxygen reads the headers), Python's (Sphinx reads the docstrings), Go's and Javadoc. What lacks a
+# comment and what leads nowhere is an error.
+#   bash bindings/site.sh [BUILD]   a CMake build folder (default: build/release); adds to it the package for Python
+# Debian 12: doxygen furo python3-myst-parser python3-sphinx, and what bindings/*/test.sh need.
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+build=${1:-build/release}
+here=bindings/site
+export SITE_WORK=$PWD/build/site-work PYTHONDONTWRITEBYTECODE=1
+work=$SITE_WORK pages=$SITE_WORK/pages site=build/site
+rm -rf "$work" $site
+mkdir -p "$pages"
+
+# What the languages' own builds make, where they have not been run.
+[ -e build/java/javadoc/index.html ] || bash bindings/java/build.sh "$build"
+if [ ! -e "$build/bindings/python/package" ]; then
+  cmake -S . -B "$build" -DSIDBEAM_PYTHON=ON -DPython_EXECUTABLE=/usr/bin/python3 >"$work/build.log"
+  cmake --build "$build" --target sidbeam_python >>"$work/build.log"
+fi
+
+python3 $here/links.py --readmes
+python3 $here/pages.py "$pages"
+doxygen $here/Doxyfile
+python3 $here/headers.py "$work/doxygen/xml" "$pages/c"
+GO111MODULE=off GOCACHE=${GOCACHE:-$PWD/build/go/cache} go run $here/godoc/main.go bindings/go >"$pages/go.md"
+cp -R build/java/javadoc "$pages/_extra/javadoc"
+cp $here/java.rst "$pages"
+PYTHONPATH=$build/bindings/python/package \
+  sphinx-build -q -W --keep-going -c $here -d "$work/doctrees" -b html "$pages" $site
+# Two style sheets import what Debian has elsewhere, or leaves out.
+cp /usr/share/javascript/normalize.css/normalize.css $site/_static/styles/
+sed -i 's|/javascript/normalize.css/normalize.css|normalize.css|' $site/_static/styles/*.css
+sed -i '/@import url.*dejavu\.css/d' $site/javadoc/stylesheet.css
+python3 $here/links.py $site
+echo "Site: $(find $site -name '*.html' | wc -l) pages, $site/index.html"
