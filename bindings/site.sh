@@ -3,7 +3,8 @@
 # C reference (Doxygen reads the headers), Python's (Sphinx reads the docstrings), Go's and Javadoc. What lacks a
 # comment and what leads nowhere is an error.
 #   bash bindings/site.sh [BUILD]   a CMake build folder (default: build/release); adds to it the package for Python
-# Debian 12: doxygen furo python3-myst-parser python3-sphinx, and what bindings/*/test.sh need.
+# Debian 12: doxygen python3-bs4 python3-myst-parser python3-sphinx sphinx-basic-ng, and what bindings/*/test.sh need.
+# The theme comes from PyPI: Debian's has lost its dark colours, and scripts that run from the file system.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -21,6 +22,12 @@ if [ ! -e "$build/bindings/python/package" ]; then
   cmake --build "$build" --target sidbeam_python >>"$work/build.log"
 fi
 
+venv=build/site-venv
+if ! compgen -G "$venv/lib/*/site-packages/furo" >/dev/null; then
+  /usr/bin/python3 -m venv --clear --system-site-packages $venv
+  $venv/bin/pip install -q --no-deps --ignore-installed furo==2022.12.7
+fi
+
 python3 $here/links.py --readmes
 python3 $here/pages.py "$pages"
 doxygen $here/Doxyfile
@@ -29,10 +36,8 @@ GO111MODULE=off GOCACHE=${GOCACHE:-$PWD/build/go/cache} go run $here/godoc/main.
 cp -R build/java/javadoc "$pages/_extra/javadoc"
 cp $here/java.rst "$pages"
 PYTHONPATH=$build/bindings/python/package \
-  sphinx-build -q -W --keep-going -c $here -d "$work/doctrees" -b html "$pages" $site
-# Two style sheets import what Debian has elsewhere, or leaves out.
-cp /usr/share/javascript/normalize.css/normalize.css $site/_static/styles/
-sed -i 's|/javascript/normalize.css/normalize.css|normalize.css|' $site/_static/styles/*.css
+  $venv/bin/python -m sphinx -q -W --keep-going -c $here -d "$work/doctrees" -b html "$pages" $site
+# Of fonts that Debian's JDK leaves out.
 sed -i '/@import url.*dejavu\.css/d' $site/javadoc/stylesheet.css
 python3 $here/links.py $site
 echo "Site: $(find $site -name '*.html' | wc -l) pages, $site/index.html"

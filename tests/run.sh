@@ -162,6 +162,11 @@ readme_stage() {
     build/release
 }
 
+site_stage() {
+  python3 bindings/site/test_site.py
+  bash bindings/site.sh build/release
+}
+
 services_stage() {
   local service
   for service in samples/service-*/test.sh; do bash "$service" build/release; done
@@ -190,6 +195,7 @@ if [ "$what" = all ]; then
   stage java "the Java library" java_stage
   stage go "the Go module" go_stage
   stage readme "README.md in Python, Java and Go" readme_stage
+  stage site "the documentation's site: comments, links, snippets" site_stage
   stage services "the services of samples/, reloaded under load" services_stage
   stage stacks "PyTorch, transformers, JAX, vLLM and SGLang" stacks_stage
   stage valgrind "the smallest program under valgrind" memory

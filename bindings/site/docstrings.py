@@ -27,7 +27,7 @@ def modules(package):
         found.setdefault(module.removeprefix(f"{package.__name__}."), []).append(name)
     for names in found.values():
         names.sort(key=lambda name: source_line(getattr(package, name)))
-    return found
+    return dict(sorted(found.items()))
 
 
 def source_line(value):

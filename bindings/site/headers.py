@@ -194,6 +194,14 @@ class Page:
     def prose(self, text, indent=0):
         self.add(prose.to_rst(text, self.names, self.headers), indent)
 
+    def contents(self, found):
+        """Links to what the page is looked up for."""
+        for title, kind in (("Functions", "function"), ("Structs", "struct"), ("Handles and types", "type")):
+            names = [item.name for group in found for item in group if item.kind == kind]
+            if names:
+                role = self.names[names[0]]
+                self.add(f"{title}\n   {', '.join(f':c:{role}:`{name}`' for name in names)}\n", 0)
+
     def group(self, group, lines, indent=0):
         first = group[0]
         if first.kind == "text":
@@ -214,6 +222,7 @@ def write(path, introduction, groups_of_header, lines, names, headers):
     page.add(f"{path.name}\n{'=' * len(path.name)}\n", 0)
     page.prose(introduction[:1].upper() + introduction[1:])
     page.add(f":doc:`The header itself </source/{path}>`\n", 0)
+    page.contents(groups_of_header)
     for group in groups_of_header:
         page.group(group, lines)
     return "\n".join(page.lines) + "\n"

@@ -102,5 +102,4 @@ def broken_in_readmes():
 
 if __name__ == "__main__":
     found = list(broken_in_readmes() if sys.argv[1] == "--readmes" else Site(pathlib.Path(sys.argv[1])).broken())
-    print("\n".join(found))
-    sys.exit(len(found) > 0)
+    sys.exit("\n".join(found) or 0)

@@ -10,6 +10,7 @@ from sphinx import addnodes
 def titles(toc):
     """A page's table of contents without its sections and names, but with the pages below it."""
     short = toc.deepcopy()
+    del short[1:]  # of a page with several titles
     below = list(short.findall(addnodes.toctree))
     for inner in [child for entry in short for child in entry if isinstance(child, nodes.bullet_list)]:
         inner.parent.remove(inner)

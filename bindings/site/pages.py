@@ -19,13 +19,13 @@ import sys
 sys.dont_write_bytecode = True
 import markup
 
-# The navigation: (caption, [pattern of a page, or (title, page)]).
+# The navigation: (caption, [what pages begin with, or (title, page)]); a page stands where it is named first.
 SECTIONS = (
     ("Guide", [("Python", "bindings/python/README"), ("Java", "bindings/java/README"), ("Go", "bindings/go/README"),
-               r"bindings/", r"samples/", r"schemas/"]),
+               "bindings/", "samples/", ("The files", "schemas/README"), "schemas/"]),
     ("Reference", [("C", "c/index"), ("Python", "python/index"), ("Java", "java"), ("Go", "go")]),
-    ("Measured and tested", [("The benchmark", "tests/bench/README"), r"tests/"]),
-    ("The project", [r""]),
+    ("Measured and tested", [("The benchmark", "tests/bench/README"), "tests/"]),
+    ("The project", [""]),
 )
 SHOWN = {".c": "c", ".cc": "cpp", ".h": "c", ".py": "python", ".java": "java", ".go": "go", ".sh": "sh",
          ".yaml": "yaml", ".yml": "yaml", ".fbs": "text", ".service": "ini", ".toml": "toml", "": "text"}
