@@ -156,13 +156,16 @@ go_stage() { bash bindings/go/test.sh build/release; }
 machine_stage() { bash tests/gpu/machine_code/run.sh build/release || [ $? = 77 ]; }
 
 readme_stage() {
-  local library
+  local library readme
   library=$(find "build/install/moved prefix" -name libsidbeam.so.1 | head -n 1)
-  python3 tests/install/readme.py README.md build/readme "build/install/moved prefix" "$(dirname "$library")" \
-    build/release
+  for readme in README.md bindings/{python,java,go}/README.md schemas/README.md; do
+    python3 tests/install/readme.py $readme build/readme "build/install/moved prefix" "$(dirname "$library")" \
+      build/release
+  done
 }
 
 site_stage() {
+  python3 tests/install/blocks.py
   python3 bindings/site/test_site.py
   bash bindings/site.sh build/release
 }
@@ -194,8 +197,8 @@ if [ "$what" = all ]; then
   stage python "the Python package, in the build tree and as a wheel" python_stage
   stage java "the Java library" java_stage
   stage go "the Go module" go_stage
-  stage readme "README.md in Python, Java and Go" readme_stage
-  stage site "the documentation's site: comments, links, snippets" site_stage
+  stage readme "READMEs in Python, Java and Go" readme_stage
+  stage site "the documentation's site: comments, links, code blocks" site_stage
   stage services "the services of samples/, reloaded under load" services_stage
   stage stacks "PyTorch, transformers, JAX, vLLM and SGLang" stacks_stage
   stage valgrind "the smallest program under valgrind" memory

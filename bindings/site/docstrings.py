@@ -54,7 +54,8 @@ def write(package, folder):
     found = modules(package)
     for module, names in found.items():
         text = title(module.replace("_", " ").capitalize()) + f".. py:currentmodule:: {name}\n\n"
-        (folder / f"{name}.{module}.rst").write_text(text + "".join(entry(package, n) for n in (*names, *MORE.get(module, ()))))
+        entries = [entry(package, own) for own in (*names, *MORE.get(module, ()))]
+        (folder / f"{name}.{module}.rst").write_text(text + "".join(entries))
     for module in STACKS:
         text = title(f"{name}.{module}") + f".. automodule:: {name}.{module}\n   :members:\n"
         (folder / f"stack.{module}.rst").write_text(text)
