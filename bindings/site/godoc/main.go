@@ -119,7 +119,8 @@ func (p page) isFunction(name string) bool {
 
 func (p page) code(node any) {
 	var text bytes.Buffer
-	if err := printer.Fprint(&text, p.files, node); err != nil {
+	asGofmt := printer.Config{Mode: printer.UseSpaces | printer.TabIndent, Tabwidth: 8}
+	if err := asGofmt.Fprint(&text, p.files, node); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Fprintf(p, "```go\n%s\n```\n\n", text.String())
