@@ -181,7 +181,7 @@ stacks_stage() { bash tests/stacks/run.sh build/release; }
 
 what=${1:-all}
 case $what in all | quick | tidy-all) ;; *) sed -n '4,6s/^# *//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;; esac
-install_packages $build_packages $test_packages $language_packages
+install_packages $build_packages $test_packages $language_packages $site_packages
 mkdir -p "$logs"
 if [ "$what" = tidy-all ]; then
   SIDBEAM_TIDY=all
