@@ -106,7 +106,8 @@ class Site:
                 else:
                     lines += [page for page in pages if page.startswith(entry)]
                     pages = [page for page in pages if not page.startswith(entry)]
-            out.append("\n```{toctree}\n:hidden:\n:caption: %s\n%s\n```\n" % (caption, "\n".join(lines)))
+            if lines:
+                out.append("\n```{toctree}\n:hidden:\n:caption: %s\n%s\n```\n" % (caption, "\n".join(lines)))
         return "".join(out)
 
     def source(self, page, path):
