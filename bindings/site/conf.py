@@ -26,9 +26,7 @@ highlight_language = "none"
 pygments_style, pygments_dark_style = "friendly", "native"
 myst_heading_anchors = 4
 nitpicky = True
-# Types of the C library; types of Python's annotations, which say what they mean without a link.
-nitpick_ignore_regex = [("c:identifier", r"u?int\d+_t|size_t|FILE"), ("py:class", r".*"), ("py:data", r".*"),
-                        ("py:obj", r".*")]
+nitpick_ignore_regex = [("c:identifier", r"u?int\d+_t|size_t|FILE")]  # types of the C library
 toc_object_entries_show_parents = "hide"
 c_id_attributes = []
 

@@ -7,10 +7,14 @@ import operator
 import pathlib
 import re
 
+from sphinx import addnodes
+
 # Modules of a serving stack; each is imported by itself, with that stack mocked.
 STACKS = ("transformers", "torch", "align", "jax", "vllm", "sglang", "serving", "serving_rules")
-# Functions of the package's modules that it does not have under its own name.
-MORE = {"draft": ("draft.write",)}
+# What modules have beside that: functions that the package itself lacks, classes that come from elsewhere.
+MORE = {"draft": ("write",), "transformers": ("SidTokens",),
+        "vllm": ("BeamSearch", "AsyncBeamSearch", "Found", "Worker", "Routes")}
+MEMBERS = "   :members:\n   :undoc-members:\n   :inherited-members: object, int, Exception\n"
 MOCKED = ["torch", "transformers", "jax", "jaxlib", "vllm", "sglang", "starlette", "fastapi", "uvicorn"]
 
 
@@ -44,7 +48,7 @@ def entry(package, name):
         kind = "autoexception"
     elif inspect.isclass(value):
         kind = "autoclass"
-        options = "   :members:\n   :undoc-members:\n   :inherited-members: object, int, Exception\n"
+        options = MEMBERS
     return f".. {kind}:: {package.__name__}.{name}\n{options}\n"
 
 
@@ -54,10 +58,12 @@ def write(package, folder):
     found = modules(package)
     for module, names in found.items():
         text = title(module.replace("_", " ").capitalize()) + f".. py:currentmodule:: {name}\n\n"
-        entries = [entry(package, own) for own in (*names, *MORE.get(module, ()))]
+        entries = [entry(package, own) for own in names + [f"{module}.{more}" for more in MORE.get(module, ())]]
         (folder / f"{name}.{module}.rst").write_text(text + "".join(entries))
     for module in STACKS:
-        text = title(f"{name}.{module}") + f".. automodule:: {name}.{module}\n   :members:\n"
+        text = title(f"{name}.{module}") + f".. automodule:: {name}.{module}\n   :members:\n\n"
+        text += "".join(f".. autoclass:: {name}.{module}.{more}\n   :members:\n   :inherited-members:\n\n"
+                        for more in MORE.get(module, ()))
         (folder / f"stack.{module}.rst").write_text(text)
     lines = "".join(f"   {name}.{module}\n" for module in found)
     stacks = "".join(f"   stack.{module}\n" for module in STACKS)
@@ -92,8 +98,16 @@ def begins_program(line, last, before):
             and not before.rstrip().endswith("::"))
 
 
+def is_annotation(app, domain, node):
+    """Whether a name that nothing explains is a type in a signature, which says what it is without a link."""
+    while node is not None and not isinstance(node, addnodes.desc_signature):
+        node = node.parent
+    return True if node is not None else None
+
+
 def setup(app):
     import sidbeam
 
     app.connect("builder-inited", lambda app: write(sidbeam, pathlib.Path(app.srcdir) / "python"))
     app.connect("autodoc-process-docstring", clean)
+    app.connect("warn-missing-reference", is_annotation)

@@ -132,8 +132,8 @@ class SidTokens:
 
     def codes(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
         """Codes int32 ``[n, levels]`` of generated tokens ``[n, any]``, up to the first token that is no code of its
-        level, -1 beyond; and their number ``[n]``. On the CPU :meth:`Index.find_many` takes them, and gives -1 for a
-        row that is no SID."""
+        level, -1 beyond; and their number ``[n]``. On the CPU :meth:`sidbeam.Index.find_many` takes them, and gives -1
+        for a row that is no SID."""
         found = self._code_matrix(tokens)
         lengths = found.ge(0).int().cumprod(1).sum(1, dtype=torch.int32)
         beyond = torch.arange(self.levels, device=found.device) >= lengths[:, None]

@@ -149,7 +149,7 @@ class BeamSearch(_Base):
     requests wait while a group of prompts is searched, which have at most 256 beams together, and go on between groups.
     Prefixes that the engine has cached are not used. Memory: :meth:`memory_bytes`.
 
-    Raises :class:`Unsupported`, which names what rules it out: pipeline, data and context parallelism, LoRA,
+    Raises :class:`sidbeam.Unsupported`, which names what rules it out: pipeline, data and context parallelism, LoRA,
     speculative decoding, KV transfer, quantized KV caches, and models of other layers than plain attention (Mamba).
     """
 

@@ -299,10 +299,10 @@ def write(
       direction, or ``(W_i, b_i, W_r, b_r)``; biases may be None. None with "add" and "none".
     - ``transition``: None: "rnn" or "gru", as the shapes of W_r say, "add" with embeddings alone, else "none".
     - ``dtype``: what is stored: "f32", or "f16" or "bf16", rounded to nearest.
-    - ``allow_attribute_loss``: as in :class:`Builder`.
+    - ``allow_attribute_loss``: as in :class:`sidbeam.Builder`.
 
-    Raises :class:`InvalidArgument` (an array of another shape, or with a number that ``dtype`` cannot hold: the message
-    names it; a transition of another kind), :class:`IOFailure`.
+    Raises :class:`sidbeam.InvalidArgument` (an array of another shape, or with a number that ``dtype`` cannot hold: the
+    message names it; a transition of another kind), :class:`sidbeam.IOFailure`.
     """
     heads, embeddings = entries(heads, "heads", "modules"), entries(embeddings, "embeddings", "modules")
     transitions = entries(transitions, "transitions", "modules")

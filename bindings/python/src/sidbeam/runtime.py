@@ -49,7 +49,7 @@ class Runtime(Handle):
     - ``step_threads``: of a step, the caller's included; 0: the caller's alone. Results have the same bits whatever
       it is.
     - ``step_grain``: logits elements that justify one thread of a step; 0: 32768.
-    - ``log``: a :class:`logging.Logger`, a callable ``(LogLevel, str)``, True for the logger "sidbeam", None for
+    - ``log``: a ``logging.Logger``, a callable ``(LogLevel, str)``, True for the logger "sidbeam", None for
       silence. Messages are handed over after the call that made them, on its thread. The library keeps them in one
       queue, so with several runtimes that log, any of them may hand over a message of another.
     - ``cpu_target``: "avx512", "avx2", "neon", "baseline"; None: the best that there is.
