@@ -22,10 +22,10 @@ type catalogue struct {
 	filters   *filters
 }
 
-// openCatalogue maps a file and checks it in full, so that a reload refuses a damaged one, and makes its filters. The
+// openCatalogue opens a file and checks it in full, so that a reload refuses a damaged one, and makes its filters. The
 // file may be replaced by rename at any time.
 func openCatalogue(o *options) (*catalogue, error) {
-	index, err := sidbeam.Open(o.index, sidbeam.OpenConfig{Verify: sidbeam.VerifyFull})
+	index, err := sidbeam.Open(o.index, sidbeam.OpenConfig{Residency: o.residency, Verify: sidbeam.VerifyFull})
 	if err != nil {
 		return nil, err
 	}

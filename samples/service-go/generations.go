@@ -47,7 +47,8 @@ func newGenerations(o *options) (*generations, error) {
 
 // openLive opens a live catalogue where the index is a folder; nil: it is a file.
 func openLive(o *options) (*sidbeam.Catalog, error) {
-	config := sidbeam.CatalogConfig{KeepVersions: o.keep, KeepAge: o.keepAge, Verify: sidbeam.VerifyFull}
+	config := sidbeam.CatalogConfig{KeepVersions: o.keep, KeepAge: o.keepAge, Residency: o.residency,
+		Verify: sidbeam.VerifyFull}
 	if about, err := os.Stat(o.index); err != nil || !about.IsDir() {
 		if o.follow {
 			return nil, fmt.Errorf("%s is no folder, expected that of a catalogue to follow", o.index)

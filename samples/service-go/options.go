@@ -20,6 +20,7 @@ type options struct {
 	model         string
 	draft         string                // empty: none
 	index         string                // a file, or the folder of a live catalogue
+	residency     sidbeam.Residency     // of that file, or of the catalogue's base
 	vocabulary    sidbeam.Vocabulary    // the token of each code
 	startTokens   []int32               // before every history
 	beginTokens   []int32               // after every prompt
@@ -55,6 +56,8 @@ func parse(flags *flag.FlagSet, arguments []string) (o options) {
 	flags.StringVar(&o.model, "model", "", "folder of a checkpoint (required)")
 	flags.StringVar(&o.draft, "draft", "", "folder of a smaller model that writes levels ahead; answers stay the same")
 	flags.StringVar(&o.index, "index", "", "index file, or folder of a live catalogue (required)")
+	flags.Func("residency", "the file, or the catalogue's base, in memory: map, prefault, lock or copy (default map)",
+		func(name string) (err error) { o.residency, err = residencyOf(name); return err })
 	flags.BoolVar(&o.follow, "follow", false, "another process writes the catalogue")
 	flags.Int64Var(&o.keep, "keep", 16, "versions of the catalogue that can be gone back to")
 	flags.DurationVar(&o.keepAge, "keep-age", 0, "of these, only such as were replaced at most so long before the "+
@@ -111,6 +114,20 @@ func normalizationOf(name string) (sidbeam.Normalization, error) {
 		return sidbeam.NormalizeValid, nil
 	}
 	return 0, errors.New("expected full, level or valid")
+}
+
+func residencyOf(name string) (sidbeam.Residency, error) {
+	switch name {
+	case "map":
+		return sidbeam.ResidencyMap, nil
+	case "prefault":
+		return sidbeam.ResidencyPrefault, nil
+	case "lock":
+		return sidbeam.ResidencyLock, nil
+	case "copy":
+		return sidbeam.ResidencyCopy, nil
+	}
+	return 0, errors.New("expected map, prefault, lock or copy")
 }
 
 // list reads tokens, none of them less than least.

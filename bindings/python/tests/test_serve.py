@@ -58,6 +58,7 @@ def test_options() -> None:
         ("--model m --index i --listen a:65536", "--listen: 'a:65536', expected HOST:PORT"),
         ("--model m --index i --follow yes", "--follow: 'yes', expected true or false"),
         ("--model m --index i --log xml", "--log: invalid choice: 'xml'"),
+        ("--model m --index i --residency disk", "--residency: invalid choice: 'disk'"),
     ],
 )
 def test_wrong_options(given: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 package service;
 
 import io.sidbeam.Normalization;
+import io.sidbeam.Residency;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -20,6 +21,7 @@ final class Options {
   final Path model;
   final Path draft; // null: none
   final Path index; // a file, or the folder of a live catalogue
+  final Residency residency; // of that file, or of the catalogue's base
   final long[] offsets; // token of code 0 of each level; null: code t is token t
   final int[] startTokens; // before every history; -1 is no token
   final int[] beginTokens; // after every prompt; null: none, or what the model's config says
@@ -56,6 +58,8 @@ final class Options {
     model = a.need("model", Path::of, "folder of a checkpoint");
     draft = a.take("draft", null, Path::of, "folder of a smaller model that writes levels ahead, for the same answers");
     index = a.need("index", Path::of, "index file, or folder of a live catalogue");
+    residency = a.take("residency", "map", Options::residency,
+        "the file, or the catalogue's base, in memory: map, prefault, lock or copy");
     offsets = a.take("offsets", null, Options::longs, "o0,o1,..: code t of level l is token o_l + t");
     startTokens = a.take("start-tokens", null, Options::ints, "t0,t1,..: before every history; -1 fills a position up");
     beginTokens = a.take("begin-tokens", null, Options::ints, "t0,t1,..: after every prompt; of a T5 the first");
@@ -118,6 +122,10 @@ final class Options {
 
   private static Normalization normalization(String name) {
     return Normalization.valueOf(name.toUpperCase(Locale.ROOT));
+  }
+
+  private static Residency residency(String name) {
+    return Residency.valueOf(name.toUpperCase(Locale.ROOT));
   }
 
   private static long[] longs(String value) {

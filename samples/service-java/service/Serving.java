@@ -60,7 +60,8 @@ final class Serving {
 
   /** What the file holds by now. */
   static Serving ofFile(Options options) {
-    return new Serving(Index.open(options.index, new OpenConfig().verify(Verify.FULL)), null, null,
+    OpenConfig config = new OpenConfig().residency(options.residency).verify(Verify.FULL);
+    return new Serving(Index.open(options.index, config), null, null,
         index -> new Filters(index, options.filters, options.whereKept));
   }
 

@@ -36,7 +36,7 @@ final class Versions implements AutoCloseable {
       throw new IllegalArgumentException(options.index + " is no folder, expected that of a catalogue to follow");
     }
     CatalogConfig config = new CatalogConfig().keepVersions(options.keep).keepAge(options.keepAge)
-        .verify(Verify.FULL);
+        .residency(options.residency).verify(Verify.FULL);
     live = !folder ? null
         : options.follow ? Catalog.follow(options.index, config) : Catalog.open(options.index, config);
     try {

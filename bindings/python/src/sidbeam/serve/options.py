@@ -29,6 +29,7 @@ class Options:
 
     model: str
     index: str
+    residency: str = "map"
     draft: Optional[str] = None
     listen: Address = Address("127.0.0.1", 8080)
     token_file: Optional[str] = None
@@ -116,6 +117,8 @@ def _flag(text: str) -> bool:
 def _add_service(add: Any) -> None:
     add("--model", required=True, metavar="FOLDER", help="of a checkpoint")
     add("--index", required=True, metavar="PATH", help="index file, or folder of a live catalogue")
+    residencies = ["map", "prefault", "lock", "copy"]
+    add("--residency", choices=residencies, help="of the file, or of the catalogue's base, in memory")
     add("--draft", metavar="FOLDER", help="of a smaller model that writes levels ahead; answers stay the same")
     add("--listen", type=_address, metavar="HOST:PORT", help="the log tells the port that was taken for 0")
     add("--token-file", metavar="FILE", help="of the token of changes and reloads (default: what SIDBEAM_TOKEN holds)")

@@ -30,7 +30,7 @@ class FileSource:
         self.current = self._open()
 
     def _open(self) -> Served:
-        index = Index.open(self._options.index, verify=Verify.FULL)
+        index = Index.open(self._options.index, residency=self._options.residency, verify=Verify.FULL)
         return Served(index, self._options, read_texts(self._options.filters), None)
 
     def reload(self) -> None:
@@ -52,9 +52,10 @@ class LiveSource:
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        kept = {"keep_versions": options.keep, "keep_age": options.keep_age or None, "verify": Verify.FULL}
+        kept = {"keep_versions": options.keep, "keep_age": options.keep_age or None}
+        how = {**kept, "residency": options.residency, "verify": Verify.FULL}
         opened = Catalog.follow if options.follow else Catalog.open
-        self.catalog: Catalog = opened(options.index, **kept)  # type: ignore[arg-type]
+        self.catalog: Catalog = opened(options.index, **how)  # type: ignore[arg-type]
         self._lock = threading.Lock()
         self._living: weakref.WeakSet[Served] = weakref.WeakSet()
         self._newest = _Newest(self.catalog, self._make_with(read_texts(options.filters)))
