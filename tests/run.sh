@@ -173,6 +173,7 @@ site_stage() {
 services_stage() {
   local service
   for service in samples/service-*/test.sh; do bash "$service" build/release; done
+  bash tests/deploy/run.sh
   bash tests/services/run.sh build/release
 }
 
