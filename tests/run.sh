@@ -155,6 +155,8 @@ go_stage() { bash bindings/go/test.sh build/release; }
 # 77: without nvcc there is no plugin.
 machine_stage() { bash tests/gpu/machine_code/run.sh build/release || [ $? = 77 ]; }
 
+aarch64_stage() { bash tests/aarch64/run.sh build/release; }
+
 readme_stage() {
   local library readme
   library=$(find "build/install/moved prefix" -name libsidbeam.so.1 | head -n 1)
@@ -202,6 +204,7 @@ if [ "$what" = all ]; then
   stage site "the documentation's site: comments, links, code blocks" site_stage
   stage services "the services of samples/, reloaded under load" services_stage
   stage stacks "PyTorch, transformers, JAX, vLLM and SGLang" stacks_stage
+  stage aarch64 "AArch64 under qemu-user, the same bits as here" aarch64_stage
   stage valgrind "the smallest program under valgrind" memory
   stage asan "address and undefined-behaviour sanitizers of clang, all but slow tests" asan
   stage tsan "thread sanitizer, tests of threads" tsan
