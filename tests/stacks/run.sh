@@ -125,5 +125,6 @@ fi
 with=()
 stack sglang sglang torch sglang
 stack sglang_live sglang torch sglang
+stack sglang_starts sglang torch sglang
 printf 'passed: %d, failed: %d\n' "$passed" "$failed"
 [ "$failed" = 0 ]

@@ -133,9 +133,10 @@ def install_entry_points(folder: pathlib.Path) -> None:
 
 def write_entry_points(folder: pathlib.Path) -> None:
     project = tomllib.loads((_root / "bindings/python/pyproject.toml").read_text())["project"]
-    info = folder / "sidbeam-0.dist-info"
+    version = project["version"]
+    info = folder / f"sidbeam-{version}.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sidbeam\nVersion: 0\n")
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: sidbeam\nVersion: {version}\n")
     lines = [
         f"[{group}]\n{name} = {target}\n" for group, e in project["entry-points"].items() for name, target in e.items()
     ]

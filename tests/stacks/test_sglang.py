@@ -103,7 +103,7 @@ def test_catalogues_are_read_when_the_scheduler_starts(monkeypatch):
     monkeypatch.setenv(serving.ENVIRONMENT, '{"shop": {"path": "no such file"}}')
     serving._read_environment.cache_clear()
     try:
-        with pytest.raises(sidbeam.IOFailure, match="no such file"):
+        with pytest.raises(sidbeam.IOFailure, match="SIDBEAM_CATALOGUES: catalogue 'shop': .*no such file"):
             Scheduler().init_beam_coordinator()
     finally:
         monkeypatch.delenv(serving.ENVIRONMENT)

@@ -252,6 +252,11 @@ def named() -> list[Catalogue]:
     return list(_registered.values())
 
 
+def asked_for() -> bool:
+    """Whether anybody has named a catalogue, here or in the environment, which may be wrong."""
+    return bool(_registered or os.environ.get(ENVIRONMENT, "").strip())
+
+
 def find(name: str) -> Catalogue:
     """The catalogue of this name."""
     _read_environment()

@@ -1,7 +1,9 @@
-"""SGLang: its beam search, over the SIDs of a catalogue only (needs SGLang with ``sglang.srt.beam_search``, 0.5.23).
+"""SGLang: its beam search, over the SIDs of a catalogue only (needs SGLang 0.5.23, of ``sglang.srt.beam_search``).
 
 Installing sidbeam is enough, and nothing is patched by hand: SGLang finds :func:`register` by the entry point
-``sglang.srt.plugins`` and hooks what it names. Catalogues have names (:mod:`sidbeam.serving`); a request chooses one:
+``sglang.srt.plugins`` and hooks what it names, if version and functions are those that the hooks were tried with;
+``SIDBEAM_SGLANG_UNTESTED=1`` takes other versions of the same functions. Another SGLang does not start where
+``SIDBEAM_CATALOGUES`` names catalogues, and is left alone where it does not. Catalogues have names (:mod:`sidbeam.serving`); a request chooses one:
 
     {"beam_width": 50, "max_new_tokens": 3, "custom_params": {"sidbeam": {"index": "shop"}}}      # sampling params
 
@@ -29,7 +31,12 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
+import importlib.metadata
+import inspect
+import logging
+import operator
+import os
 import sys
 from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
 
@@ -39,11 +46,30 @@ from torch import Tensor
 from .arrays import stream_of
 from .constraint_set import TopK
 from .errors import SidbeamError
-from .serving import KEY, Choice, choice_of, named
+from .serving import ENVIRONMENT, KEY, Choice, asked_for, choice_of, named
 from .serving_rules import KEYS
 
 _COORDINATOR = "sglang.srt.beam_search.coordinator"
+_GROUP = "sglang.srt.beam_search.beam_group"
 _SCHEDULER = "sglang.srt.managers.scheduler"
+
+TESTED_VERSIONS = ("0.5.23",)
+UNTESTED = "SIDBEAM_SGLANG_UNTESTED"  #: variable: 1 takes other versions, if their functions are those of _USED
+#: What is hooked or called, and what it takes.
+_USED = {
+    _COORDINATOR: {
+        "_rows_topk_logprobs": "pieces num_candidates",
+        "BeamCoordinator.request_beam_width": "recv_req",
+        "BeamCoordinator.validate_and_init": "self req recv_req",
+        "BeamCoordinator._select_group": "self group top_logprobs top_tokens tick",
+        "BeamCoordinator._finish_group": "self group",
+        "BeamCoordinator._abort_group": "self group",
+        "BeamCoordinator.retire_group": "self req",
+    },
+    _GROUP: {"BeamGroup.finalize": "self"},
+    "sglang.srt.plugins.hook_registry": {"HookRegistry.register": "target hook hook_type source"},
+}
+_log = logging.getLogger(__name__)
 
 
 class _PutOff(NamedTuple):
@@ -193,19 +219,51 @@ def _finish(original: Any, self: Any, group: Any) -> Any:
     return original(self, group)
 
 
+def _misfits() -> list[str]:
+    """In what this SGLang differs from what the hooks are for; empty: in nothing."""
+    found = []
+    version = importlib.metadata.version("sglang")
+    if version not in TESTED_VERSIONS and os.environ.get(UNTESTED) != "1":
+        found.append(f"SGLang is {version}, expected {' or '.join(TESTED_VERSIONS)}, or {UNTESTED}=1")
+    for name, functions in _USED.items():
+        try:
+            module = importlib.import_module(name)
+        except ImportError as missing:
+            found.append(f"SGLang {version} has no {name} ({missing})")
+            continue
+        for function, parameters in functions.items():
+            try:
+                takes = list(inspect.signature(operator.attrgetter(function)(module)).parameters)
+            except AttributeError:
+                found.append(f"SGLang {version} has no {name}.{function}")
+                continue
+            if takes != parameters.split():
+                found.append(f"{function} of SGLang {version} takes ({', '.join(takes)}), expected ({parameters})")
+    return found
+
+
 def register() -> None:
-    """The plugin: SGLang calls it in each of its processes."""
+    """The plugin: SGLang calls it in each of its processes.
+
+    An SGLang that it does not fit is left as it is, with a warning in the log; where catalogues are named, it ends: a
+    plugin's exceptions SGLang only logs, and would serve on, unconstrained.
+    """
+    misfits = _misfits()
+    if misfits:
+        message = "sidbeam.sglang cannot constrain this engine: " + "; ".join(misfits)
+        if asked_for():
+            raise SystemExit(f"{ENVIRONMENT} names catalogues, but {message}")
+        _log.warning("%s", message)
+        return
     from sglang.srt.plugins.hook_registry import HookRegistry, HookType
 
-    if importlib.util.find_spec(_COORDINATOR) is None:
-        raise ImportError(f"this SGLang has no {_COORDINATOR}: sidbeam.sglang constrains its beam search, of 0.5.23")
     hooks = {
         f"{_COORDINATOR}.BeamCoordinator.request_beam_width": _beam_width,
         f"{_COORDINATOR}.BeamCoordinator.validate_and_init": _admit,
         f"{_COORDINATOR}._rows_topk_logprobs": _put_off,
         f"{_COORDINATOR}.BeamCoordinator._select_group": _select,
         f"{_COORDINATOR}.BeamCoordinator._finish_group": _finish,
-        "sglang.srt.beam_search.beam_group.BeamGroup.finalize": _finalize,
+        f"{_GROUP}.BeamGroup.finalize": _finalize,
     }
     if _SCHEDULER in sys.modules:  # elsewhere SGLang would import it for this alone
         hooks[f"{_SCHEDULER}.Scheduler.init_beam_coordinator"] = _start
