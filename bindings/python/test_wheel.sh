@@ -37,6 +37,7 @@ folder = pathlib.Path(sidbeam.__file__).parent
 names = {path.name for path in folder.iterdir()}
 assert {"libsidbeam.so.1", "libsidbeam_runner.so.1", "libsidbeam_import.so.1", "py.typed"} <= names, names
 assert "libsidbeam_cuda.so.1" not in names, names
+assert {path.name for path in folder.glob("hub/**/*")} >= {"README.md", "generate.py", "requirements.txt"}
 mapped = {line.split()[-1] for line in open("/proc/self/maps") if "libsidbeam" in line}
 assert mapped == {str(folder / "libsidbeam.so.1")}, mapped
 try:

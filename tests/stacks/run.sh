@@ -103,6 +103,7 @@ stack transformers_fields transformers torch transformers
 stack transformers_sampling transformers torch transformers
 stack transformers_rules transformers torch transformers
 stack transformers_live transformers torch transformers
+stack transformers_hub transformers torch transformers
 stack train torch torch transformers
 stack align torch torch
 stack align_draft torch torch transformers

@@ -61,7 +61,7 @@ OTHERS = [
     (
         with_another_method,
         "BeamCoordinator._select_group of SGLang 0.5.23 takes (self, group, scores, tick), "
-        "expected (self group top_logprobs top_tokens tick)",
+        "expected (self, group, top_logprobs, top_tokens, tick)",
     ),
     (without_a_function, "SGLang 0.5.23 has no sglang.srt.beam_search.coordinator._rows_topk_logprobs"),
     (without_beam_search, "SGLang 0.5.23 has no sglang.srt.beam_search.coordinator"),

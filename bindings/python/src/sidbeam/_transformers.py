@@ -14,8 +14,21 @@ try:
     import torch
     import transformers
 except ImportError as missing:
-    raise ImportError('sidbeam.transformers needs both: pip install torch "transformers>=5"') from missing
+    raise ImportError('sidbeam.transformers needs both: pip install torch "transformers>=5.3"') from missing
 from torch import Tensor
+
+from ._engines import need
+
+need(
+    "sidbeam.transformers", "transformers", transformers.__version__, "5.3 or later",
+    {"transformers": {
+        "GenerationMixin.generate": None,
+        "GenerationMixin._prefill": "self input_ids generation_config model_kwargs ..",
+        "GenerationMixin._update_model_kwargs_for_generation": "self outputs model_kwargs is_encoder_decoder ..",
+        "GenerationMixin._expand_inputs_for_generation": None,
+        "GenerationMixin.prepare_inputs_for_generation": "self input_ids next_sequence_length ..",
+    }},
+)  # fmt: skip
 
 from . import forks
 from . import torch as ops

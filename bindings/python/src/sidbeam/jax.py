@@ -43,10 +43,17 @@ except ImportError as missing:
 import numpy as np
 
 from . import _native, constraint_set
+from ._engines import need
 from .enums import Normalization, member
 from .errors import BadState, InvalidArgument
 from .index import ConstraintLike
 from .vocabulary import Vocabulary
+
+need(
+    "sidbeam.jax", "JAX", jax.__version__, "0.5 or later",
+    {"jax.ffi": {"include_dir": "", "pycapsule": None, "register_ffi_target": "name fn platform ..",
+                 "ffi_call": "target_name result_shape_dtypes .."}},
+)  # fmt: skip
 
 Array = Any
 _numbers = itertools.count(1)

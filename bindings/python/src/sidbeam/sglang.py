@@ -1,9 +1,10 @@
 """SGLang: its beam search, over the SIDs of a catalogue only (needs SGLang 0.5.23, of ``sglang.srt.beam_search``).
 
 Installing sidbeam is enough, and nothing is patched by hand: SGLang finds :func:`register` by the entry point
-``sglang.srt.plugins`` and hooks what it names, if version and functions are those that the hooks were tried with;
-``SIDBEAM_SGLANG_UNTESTED=1`` takes other versions of the same functions. Another SGLang does not start where
-``SIDBEAM_CATALOGUES`` names catalogues, and is left alone where it does not. Catalogues have names (:mod:`sidbeam.serving`); a request chooses one:
+``sglang.srt.plugins`` and hooks what it names, if its version is one that the hooks were tried with and its functions
+take what theirs do; ``SIDBEAM_SGLANG_UNTESTED=1`` takes other versions of the same functions. Another SGLang does not
+start where ``SIDBEAM_CATALOGUES`` names catalogues, and is left alone where it does not. Catalogues have names
+(:mod:`sidbeam.serving`); a request chooses one:
 
     {"beam_width": 50, "max_new_tokens": 3, "custom_params": {"sidbeam": {"index": "shop"}}}      # sampling params
 
@@ -31,11 +32,8 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-import importlib
 import importlib.metadata
-import inspect
 import logging
-import operator
 import os
 import sys
 from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
@@ -43,6 +41,7 @@ from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
 import torch
 from torch import Tensor
 
+from ._engines import misfits
 from .arrays import stream_of
 from .constraint_set import TopK
 from .errors import SidbeamError
@@ -221,24 +220,10 @@ def _finish(original: Any, self: Any, group: Any) -> Any:
 
 def _misfits() -> list[str]:
     """In what this SGLang differs from what the hooks are for; empty: in nothing."""
-    found = []
     version = importlib.metadata.version("sglang")
+    found = misfits(f"SGLang {version}", _USED)
     if version not in TESTED_VERSIONS and os.environ.get(UNTESTED) != "1":
-        found.append(f"SGLang is {version}, expected {' or '.join(TESTED_VERSIONS)}, or {UNTESTED}=1")
-    for name, functions in _USED.items():
-        try:
-            module = importlib.import_module(name)
-        except ImportError as missing:
-            found.append(f"SGLang {version} has no {name} ({missing})")
-            continue
-        for function, parameters in functions.items():
-            try:
-                takes = list(inspect.signature(operator.attrgetter(function)(module)).parameters)
-            except AttributeError:
-                found.append(f"SGLang {version} has no {name}.{function}")
-                continue
-            if takes != parameters.split():
-                found.append(f"{function} of SGLang {version} takes ({', '.join(takes)}), expected ({parameters})")
+        found.insert(0, f"SGLang is {version}, expected {' or '.join(TESTED_VERSIONS)}, or {UNTESTED}=1")
     return found
 
 
@@ -248,9 +233,9 @@ def register() -> None:
     An SGLang that it does not fit is left as it is, with a warning in the log; where catalogues are named, it ends: a
     plugin's exceptions SGLang only logs, and would serve on, unconstrained.
     """
-    misfits = _misfits()
-    if misfits:
-        message = "sidbeam.sglang cannot constrain this engine: " + "; ".join(misfits)
+    wrong = _misfits()
+    if wrong:
+        message = "sidbeam.sglang cannot constrain this engine: " + "; ".join(wrong)
         if asked_for():
             raise SystemExit(f"{ENVIRONMENT} names catalogues, but {message}")
         _log.warning("%s", message)

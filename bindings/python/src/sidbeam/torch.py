@@ -36,10 +36,16 @@ except ImportError as missing:
     raise ImportError("sidbeam.torch needs PyTorch: pip install torch") from missing
 from torch import Tensor
 
+from ._engines import need
 from .arrays import stream_of
 from .constraint_set import ConstraintSet, TopK
 from .errors import InvalidArgument
 from .session import Session
+
+need(
+    "sidbeam.torch", "PyTorch", torch.__version__, "2.4 or later",
+    {"torch.library": {"define": None, "impl": None, "register_fake": "op func .."}},
+)  # fmt: skip
 
 
 class Beams(NamedTuple):

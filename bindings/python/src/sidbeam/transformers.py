@@ -1,4 +1,4 @@
-"""Hugging Face transformers (needs ``pip install "transformers>=5" torch``): ``import sidbeam.transformers``.
+"""Hugging Face transformers (needs ``pip install "transformers>=5.3" torch``): ``import sidbeam.transformers``.
 
     sids = SidTokens(index, sidbeam.Vocabulary(offsets=[1000, 1256, 1512]))
     search = SidBeamSearch(sids)
@@ -22,12 +22,20 @@ or a :class:`sidbeam.Constraint` of such an index; None: all follow the first.
 
 Of a live catalogue (``SidTokens(catalog, ..)``, or its folder) a call follows the version that is the newest when it
 begins; filters are moved to it. Ordinals are that version's: whoever wants these names it, ``version =
-catalog.snapshot()`` and ``which=[version.constraint, ..]``. SPDX-License-Identifier: Apache-2.0
+catalog.snapshot()`` and ``which=[version.constraint, ..]``.
+
+:data:`HUB` is a folder in the hub's layout, for those who name a ``custom_generate`` by its path, or upload it:
+
+    model.generate(**inputs, num_beams=20, custom_generate=sidbeam.transformers.HUB, trust_remote_code=True,
+                   index="items.sidx", offsets=[1000, 1256, 1512])         # README.md there has all arguments
+
+SPDX-License-Identifier: Apache-2.0
 """
 
 from __future__ import annotations
 
 import dataclasses
+import pathlib
 from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 import numpy as np
@@ -48,6 +56,8 @@ from .errors import InvalidArgument
 from .sampling import Disc, DiscResults
 from .session import Session
 from .slot_rules import Rules
+
+HUB = str(pathlib.Path(__file__).with_name("hub"))  #: a folder for ``generate(custom_generate=HUB)``
 
 
 class SidLogitsProcessor(transformers.LogitsProcessor):
