@@ -88,7 +88,8 @@ final class NativeLibrary {
   private boolean loadFromClassPath() {
     String resource = platform() + "/";
     if (NativeLibrary.class.getResource(resource + BINDING) == null) {
-      tried.add("the class path: there is no io/sidbeam/" + resource + BINDING);
+      tried.add("the class path: there is no io/sidbeam/" + resource + BINDING + ": this jar is not for "
+          + platform());
       return false;
     }
     try {

@@ -132,6 +132,14 @@ class ProcessTest {
   }
 
   @Test
+  void theJarNamesAPlatformThatItHasNoLibraryFor() throws Exception {
+    Finished run = load(Fixtures.JAR, "-Dos.arch=riscv64", "-Djava.library.path=/nowhere");
+    assertEquals(1, run.status());
+    contains(run, "the class path: there is no io/sidbeam/linux-riscv64/libsidbeam_java.so: "
+        + "this jar is not for linux-riscv64; the system's library path: ");
+  }
+
+  @Test
   void extractsToTheFolderOfTheProperty() throws Exception {
     Path other = folder.resolve("made/on/the/way");
     loaded(load(Fixtures.JAR, "-Dsidbeam.native.extract=" + other), other.toString());
