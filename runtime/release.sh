@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the files of a release, of the commit that is checked out: wheels, jars, Debian packages, the sources, the Go
 # module, a list of what is inside them, and checksums. The same commit gives the same bytes in any folder.
-#   bash runtime/release.sh VERSION [FOLDER]   FOLDER (build/dist) comes whole or not at all; FOLDER.work holds the build
+#   bash runtime/release.sh VERSION [FOLDER]   FOLDER (build/dist) comes whole or not at all; FOLDER.work has the build
 # VERSION is the one of include/sidbeam/base.h. Needs Debian 12 with what tests/run.sh installs, and pip's index.
 # SIDBEAM_JOBS                 processes at a time (default: cores)
 # SIDBEAM_CUDA_ARCHITECTURES   of the plugin, as CMAKE_CUDA_ARCHITECTURES (default: as users' builds); there is none

@@ -22,8 +22,8 @@ const char* strerrordesc_np(int error) {
   return strerror_r(error, unknown, sizeof unknown);
 }
 
-/* Since 2.30, used by waits until a time of the steady clock. Before, as in libstdc++ then: until the time of the system's
- * clock that is as far away; callers look at their own clock again. */
+/* Since 2.30, used by waits until a time of the steady clock. Before, as in libstdc++ then: until the time of the
+ * system's clock that is as far away; callers look at their own clock again. */
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                            const struct timespec* until) {
   typedef int (*clockwait)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const struct timespec*);

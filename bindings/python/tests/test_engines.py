@@ -64,8 +64,8 @@ def older_transformers() -> dict[str, types.ModuleType]:
         (
             other_torch,
             "sidbeam.torch",
-            "sidbeam.torch needs PyTorch 2.4 or later, found 3.0.0: register_fake of PyTorch 3.0.0 takes (name, kernel),"
-            " expected (op, func, ..)",
+            "sidbeam.torch needs PyTorch 2.4 or later, found 3.0.0: register_fake of PyTorch 3.0.0 takes (name, kernel)"
+            ", expected (op, func, ..)",
         ),
         (older_jax, "sidbeam.jax", "sidbeam.jax needs JAX 0.5 or later, found 0.4.30: JAX 0.4.30 has no jax.ffi"),
         (
