@@ -91,11 +91,16 @@ wheel() {
   tag_wheel "$work"/wheels/sidbeam-*.whl
 }
 
-# tag_wheel FILE   puts it into the release, as of manylinux_2_28 if auditwheel finds nothing newer or foreign in it
+# tag_wheel FILE [FOREIGN]   puts it into the release, as of manylinux_2_28 if auditwheel finds nothing newer in it, and
+# no library of others, or with FOREIGN that one alone
 tag_wheel() {
-  local shown
-  shown=$("$work/tools/bin/auditwheel" show "$1" 2>&1)
-  grep -qE '"manylinux_2_(1[0-9]|2[0-8]|[0-9])_x86_64"' <<<"$shown" || fail "$1: auditwheel says $shown"
+  local shown foreign
+  shown=$("$work/tools/bin/auditwheel" show "$1" 2>/dev/null | paste -sd ' ')
+  grep -qE 'constrains the platform tag to "manylinux_2_(1[0-9]|2[0-8]|[0-9])_x86_64"' <<<"$shown" ||
+    fail "$1: auditwheel says $shown"
+  foreign=$(grep -oE 'lib[a-z_A-Z+]+\.so\.[0-9]+' <<<"$shown" | LC_ALL=C sort -u |
+    grep -vxE 'lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|sidbeam.*|simdjson)\.so\.[0-9]+' || true)
+  [ "$foreign" = "${2:-}" ] || fail "$1 needs $foreign"
   quietly "$work/tools/bin/python" -m wheel tags --remove --platform-tag manylinux_2_28_x86_64 "$1"
   mv "$work"/wheels/*-manylinux_2_28_x86_64.whl "$out/"
 }
@@ -107,7 +112,7 @@ cuda_wheel() {
   quietly cmake build/old_glibc -DSIDBEAM_CUDA=ON
   quietly cmake --build build/old_glibc -j "$jobs" --target sidbeam_cuda sidbeam_runner_cuda -- --quiet
   quietly "$work/tools/bin/python" runtime/release/cuda_wheel.py "$version" build/old_glibc "$work/wheels"
-  tag_wheel "$work"/wheels/sidbeam_cu13-*.whl
+  tag_wheel "$work"/wheels/sidbeam_cu13-*.whl libcublasLt.so.13 # of the wheel nvidia-cublas
 }
 
 jars() {

@@ -152,6 +152,11 @@ python_stage() { bash bindings/python/test.sh build/release; }
 java_stage() { bash bindings/java/test.sh build/release; }
 go_stage() { bash bindings/go/test.sh build/release; }
 
+# Of what the release build compiled, with the same CUDA architectures.
+packages_stage() {
+  SIDBEAM_CUDA_ARCHITECTURES="${SIDBEAM_CUDA_ARCHITECTURES:-90}" bash tests/install/release.sh
+}
+
 # 77: without nvcc there is no plugin.
 machine_stage() { bash tests/gpu/machine_code/run.sh build/release || [ $? = 77 ]; }
 
@@ -200,6 +205,7 @@ if [ "$what" = all ]; then
   stage python "the Python package, in the build tree and as a wheel" python_stage
   stage java "the Java library" java_stage
   stage go "the Go module" go_stage
+  stage packages "the files of a release: made twice, each used where nothing else is" packages_stage
   stage readme "READMEs in Python, Java and Go" readme_stage
   stage site "the documentation's site: comments, links, code blocks" site_stage
   stage services "the services of samples/, reloaded under load" services_stage
