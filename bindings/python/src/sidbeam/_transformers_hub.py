@@ -54,7 +54,8 @@ def generate(
     how = (str(model.device), samples, rounds)
     loop = _of_name(catalogue, how) if index is None else _of_path(index, words, how)
     given = {name: value for name, value in arguments.items() if value is not None}
-    return model.generate(custom_generate=loop, **given)
+    # Not model.generate: where the folder has the model too, that is this function.
+    return type(model).generate(model, custom_generate=loop, **given)
 
 
 def _samples(model: Any, arguments: dict[str, Any]) -> bool:
