@@ -133,10 +133,9 @@ def install_entry_points(folder: pathlib.Path) -> None:
 
 def write_entry_points(folder: pathlib.Path) -> None:
     project = tomllib.loads((_root / "bindings/python/pyproject.toml").read_text())["project"]
-    version = project["version"]
-    info = folder / f"sidbeam-{version}.dist-info"
+    info = folder / f"sidbeam-{sidbeam.__version__}.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: sidbeam\nVersion: {version}\n")
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: sidbeam\nVersion: {sidbeam.__version__}\n")
     lines = [
         f"[{group}]\n{name} = {target}\n" for group, e in project["entry-points"].items() for name, target in e.items()
     ]
