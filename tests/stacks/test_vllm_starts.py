@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 import json
 import logging
+import re
 import sys
 
 import numpy as np
@@ -64,6 +65,29 @@ def test_wrong_settings_fail_the_start(alone, setting, message):
             start()
     finally:
         clean_up()
+
+
+@pytest.mark.parametrize("more", [False, True])
+def test_a_vllm_of_other_interfaces(alone, tmp_path, more):
+    """It starts as without the plugin; where catalogues were named, it does not, and says what differs."""
+    from vllm import __version__
+    from vllm.v1.sample.logits_processor.interface import LogitsProcessor
+
+    from sidbeam import vllm as plugin
+
+    if more:
+        said = f"LogitsProcessor of vLLM {__version__} has finish, which sidbeam.vllm lacks"
+        alone.setattr(plugin._Batch, "__abstractmethods__", frozenset({"finish"}))
+    else:
+        said = f"LogitsProcessor.apply of vLLM {__version__} takes (self, logits, rows), expected (self, logits)"
+        alone.setattr(LogitsProcessor, "apply", lambda self, logits, rows: logits)
+    logits = object()
+    assert plugin.LogitsProcessor(object(), "cpu", False).apply(logits) is logits
+    sidbeam.Index.build([(0, 1)], codes=4, path=tmp_path / "shop.sidx").close()
+    alone.setenv(serving.ENVIRONMENT, json.dumps({"shop": {"path": str(tmp_path / "shop.sidx")}}))
+    serving._read_environment.cache_clear()
+    with pytest.raises(sidbeam.Unsupported, match="SIDBEAM_CATALOGUES names catalogues, .*; " + re.escape(said)):
+        plugin.LogitsProcessor(object(), "cpu", False)
 
 
 def test_a_vllm_without_the_interfaces(alone, tmp_path):

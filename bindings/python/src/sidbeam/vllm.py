@@ -48,12 +48,14 @@ from __future__ import annotations
 import importlib
 import itertools
 import logging
+import sys
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ._engines import misfits
 from .arrays import stream_of
 from .constraint import Constraint
 from .constraint_set import ConstraintSet, Sampled, TopK
@@ -502,12 +504,13 @@ class _Batch(_V1 or object):  # type: ignore[misc]
 
 
 class _Nothing:
-    """Of a vLLM that has neither interface: the engine starts, as it would without this package."""
+    """Of a vLLM that has neither interface, or other ones: the engine starts, as it would without this package."""
 
-    def __init__(self, *_: Any, **__: Any) -> None:
+    def __init__(self, wrong: Sequence[str] = ()) -> None:
         if named():
             raise Unsupported(
                 "SIDBEAM_CATALOGUES names catalogues, expected a vLLM with V1's or the newer runner's LogitsProcessor"
+                + "".join(f"; {one}" for one in wrong)
             )
 
     def is_argmax_invariant(self) -> bool:
@@ -526,6 +529,33 @@ class _Nothing:
         return logits
 
 
+def _misfits(kind: type) -> list[str]:
+    """In what vLLM's interface differs from the one that a processor has; empty: in nothing."""
+    engine = f"vLLM {sys.modules['vllm'].__version__}"
+    base = kind.__mro__[1]
+    found = misfits(
+        engine, {base.__module__: {f"LogitsProcessor.{name}": takes for name, takes in _USED[kind].items()}}
+    )
+    more = sorted(getattr(kind, "__abstractmethods__", ()))
+    return found + [f"LogitsProcessor of {engine} has {name}, which sidbeam.vllm lacks" for name in more]
+
+
+#: What vLLM calls of each, and with which arguments.
+_USED = {
+    _Batch: {
+        "__init__": "self vllm_config device is_pin_memory",
+        "update_state": "self batch_update",
+        "apply": "self logits",
+    },
+    _Slots: {
+        "__init__": "self vllm_config req_states",
+        "add_request": "self req_idx sampling_params",
+        "apply_staged_writes": "self",
+        "apply": "self logits ctx",
+    },
+}
+
+
 class LogitsProcessor(*(base for base in (_V1, _V2) if base is not None)):  # type: ignore[misc]
     """What both runners load. Each makes it with its own arguments, and gets the processor that fits.
 
@@ -536,7 +566,9 @@ class LogitsProcessor(*(base for base in (_V1, _V2) if base is not None)):  # ty
     def __new__(cls, *arguments: Any, **named: Any) -> Any:
         if _V1 is None and _V2 is None:
             return _Nothing()
-        return (_Batch if len(arguments) + len(named) == 3 else _Slots)(*arguments, **named)
+        kind = _Batch if len(arguments) + len(named) == 3 else _Slots
+        wrong = _misfits(kind)
+        return _Nothing(wrong) if wrong else kind(*arguments, **named)
 
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
