@@ -103,7 +103,7 @@ wheels() {
   say "the wheel in an empty root"
   mkdir "$root/wheels"
   cp "$out"/sidbeam-*.whl "$root/wheels/"
-  pip download --quiet --only-binary :all: --dest "$root/wheels" 'numpy>=1.22'
+  "$out.work/tools/bin/pip" download --quiet --only-binary :all: --dest "$root/wheels" 'numpy>=1.22'
   in_root "$root" python3 -m venv /venv
   in_root "$root" /venv/bin/pip install --quiet --no-index --find-links /wheels sidbeam
   cp samples/minimal.py "$root/root/"
