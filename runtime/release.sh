@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes the files of a release, of the commit that is checked out: wheels, jars, Debian packages, the sources, the Go
-# module, a list of what is inside them, and checksums. The same commit gives the same bytes in any folder.
+# module, a list of what is inside them, and checksums. The same commit gives the same bytes in any folder; the CUDA
+# plugins in the same folder, since nvcc puts a number of the folder into names.
 #   bash runtime/release.sh VERSION [FOLDER]   FOLDER (build/dist) comes whole or not at all; FOLDER.work has the build
 # VERSION is the one of include/sidbeam/base.h. Needs Debian 12 with what tests/run.sh installs, and pip's index.
 # SIDBEAM_JOBS                 processes at a time (default: cores)

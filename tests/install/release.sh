@@ -3,7 +3,7 @@
 # they would be wrong; and each of them used where nothing else of this tree, and no compiler, is.
 #   tests/install/release.sh
 # What is compiled comes out of the compiler's cache where that has it; SIDBEAM_RELEASE_COMPILE=twice compiles anew in
-# the second folder. SPDX-License-Identifier: Apache-2.0
+# the second folder (with SIDBEAM_CUDA=OFF: what nvcc makes depends on the folder). SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 tree=$PWD
