@@ -94,7 +94,8 @@ def components(build: str) -> list[dict]:
     listed = []
     for package, files in packages(headers(build)).items():
         if package == "cuda":
-            version = re.search(r"release [\d.]+, V([\d.]+)", output("nvcc", "--version")).group(1)
+            nvcc = re.search("^SIDBEAM_NVCC:.*=(.*)$", open(f"{build}/CMakeCache.txt").read(), re.M).group(1)
+            version = re.search(r"release [\d.]+, V([\d.]+)", output(nvcc, "--version")).group(1)
             licence = {"name": "NVIDIA CUDA Toolkit EULA"}
             listed.append(component("cuda-toolkit", version, licence, None, sorted(files)))
         elif package in LICENCES:
@@ -102,7 +103,7 @@ def components(build: str) -> list[dict]:
             listed.append(of_debian(package, licence, sorted(files)))
         else:
             sys.exit(f"bill_of_materials.py: {', '.join(files)} have a part of {package}, whose licence is not known")
-    runtime = re.search(r"libstdc\+\+-\d+-dev", output("dpkg-query", "--show", "libstdc++-*-dev")).group()
+    runtime = f"libstdc++-{output('c++', '-dumpversion').strip().split('.')[0]}-dev"
     listed.append(of_debian(runtime, {"name": "GPL-3.0-or-later WITH GCC-exception-3.1"}, [OLD_SYSTEMS]))
     return sorted(listed, key=lambda one: one["bom-ref"])
 
