@@ -1,6 +1,6 @@
-"""sidbeam.sglang in a started SGLang: its own scheduler, batches, KV cache and beam search, on the CPU, with its PyTorch
-attention; stand_ins/sgl_kernel stands in for the kernels that it imports and never calls. Judged by brute force over the
-SIDs, with transformers' logits.
+"""sidbeam.sglang in a started SGLang: its own scheduler, batches, KV cache and beam search, on the CPU, with its
+PyTorch attention; stand_ins/sgl_kernel stands in for the kernels that it imports and never calls. Judged by brute force
+over the SIDs, with transformers' logits.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -25,7 +25,8 @@ from sidbeam import serving
 VOCABULARY, OFFSETS, CODES, SIDS = 256, [10, 20, 30], 4, 30
 SETTINGS = {
     "device": "cpu", "dtype": "float32", "attention_backend": "torch_native", "sampling_backend": "pytorch",
-    "disable_cuda_graph": True, "disable_overlap_schedule": True, "skip_tokenizer_init": True, "grammar_backend": "none",
+    "disable_cuda_graph": True, "disable_overlap_schedule": True, "skip_tokenizer_init": True,
+    "grammar_backend": "none",
     "max_total_tokens": 8192, "max_running_requests": 256, "context_length": 128, "skip_server_warmup": True,
     "log_level": "error",
 }  # fmt: skip

@@ -1,5 +1,5 @@
-"""Stands in for the kernels of SGLang, whose build for CPUs PyPI does not have: its scheduler imports names of them that
-its PyTorch paths never call. Each is there, and fails when it is called.
+"""Stands in for the kernels of SGLang, whose build for CPUs PyPI does not have: its scheduler imports names of them
+that its PyTorch paths never call. Each is there, and fails when it is called.
 
 SPDX-License-Identifier: Apache-2.0
 """
