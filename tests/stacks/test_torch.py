@@ -372,7 +372,7 @@ def test_cuda_graph() -> None:
     [
         ("torch", "torch", "sidbeam.torch needs PyTorch: pip install torch"),
         ("align", "torch", "sidbeam.align needs PyTorch: pip install torch"),
-        ("transformers", "torch", 'sidbeam.transformers needs both: pip install torch "transformers>=5"'),
+        ("transformers", "torch", 'sidbeam.transformers needs both: pip install torch "transformers>=5.3"'),
         ("jax", "jax", "sidbeam.jax needs JAX: pip install jax"),
     ],
 )
