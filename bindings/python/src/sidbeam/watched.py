@@ -10,7 +10,7 @@ import weakref
 from typing import Any, Optional
 
 from .checks import path_bytes
-from .errors import IOFailure
+from .errors import IOFailure, SidbeamError
 from .index import Index
 from .live import Path
 
@@ -20,8 +20,8 @@ _LOOK = 0.25  # seconds between looks at the file
 class WatchedFile:
     """What :class:`sidbeam.following.Newest` needs of a :class:`sidbeam.Catalog` that follows, of a single file.
 
-    A file is taken over whole once its checksums are right. One that is not right raises when it is looked at first,
-    and is not opened again: the last index stays until there is another file. Any thread may use it.
+    A file is taken over whole once its checksums are right. One that is not right is opened once: the last index stays
+    until there is another file, and each :meth:`refresh` without `wait` raises what was wrong. Any thread may use it.
     """
 
     info = types.SimpleNamespace(follows=True)
@@ -32,6 +32,7 @@ class WatchedFile:
         self._watchers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._lock = threading.RLock()
         self._seen = self._look()
+        self._failed: Optional[SidbeamError] = None  # what is wrong with the file that was seen
         self._index = self._open()
 
     @classmethod
@@ -45,21 +46,32 @@ class WatchedFile:
         self._watchers.add(watcher)
 
     def refresh(self, wait: Optional[float] = None) -> None:
-        """Takes over another file that has come; where there is none, waits for one at most so many seconds."""
+        """Takes over another file that has come; where there is none, waits for one at most so many seconds.
+
+        Raises what is wrong with it. Without `wait`, also where that raised in another call already, which may have
+        been another thread's.
+        """
         end = time.monotonic() + (wait or 0.0)
-        while not self._take_over():
+        while not self._take_over(again=wait is None):
             left = end - time.monotonic()
             if left <= 0:
                 return
             time.sleep(min(left, _LOOK))
 
-    def _take_over(self) -> bool:
+    def _take_over(self, again: bool) -> bool:
+        """Whether another file has come; `again`: raises once more what is wrong with the one that was seen."""
         with self._lock:
-            seen = self._look()
+            seen, failed = self._look(), self._failed
             if seen == self._seen:
+                if again and failed is not None:
+                    raise _copy_of(failed)
                 return False
-            self._seen = seen
-            self._index = self._open()
+            self._seen, self._failed = seen, None
+            try:
+                self._index = self._open()
+            except SidbeamError as error:
+                self._failed = _copy_of(error)
+                raise
             for watcher in list(self._watchers):
                 watcher.take(self)
             return True
@@ -73,3 +85,8 @@ class WatchedFile:
 
     def _open(self) -> Index:
         return Index.open(self._folder, verify="checksums")
+
+
+def _copy_of(error: SidbeamError) -> SidbeamError:
+    """Without its traceback, which holds those that have called."""
+    return type(error)(error.message, error.code)
