@@ -3,18 +3,23 @@ wrong settings does not start; see engine_cases.py. SPDX-License-Identifier: Apa
 
 from __future__ import annotations
 
+import abc
 import importlib
 import json
 import logging
 import re
 import sys
+import types
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from engine_cases import Asked, clean_up, generate, prompt_of, start, started, worker_of
-from serving_cases import install_entry_points
+from serving_cases import END, install_entry_points
 
+import vllm
 from sidbeam import serving
+from vllm.sampling_params import SamplingParams
 
 import sidbeam
 
@@ -34,8 +39,6 @@ def alone(monkeypatch, tmp_path):
 
 def test_nothing_was_asked_for(alone):
     """Requests say what the model says, logits and all; those that ask are refused when they come."""
-    from vllm.sampling_params import SamplingParams
-
     heard = list(logging.getLogger("sidbeam").handlers)
     started.llm = llm = start()
     rng = np.random.default_rng(0)
@@ -67,41 +70,78 @@ def test_wrong_settings_fail_the_start(alone, setting, message):
         clean_up()
 
 
-@pytest.mark.parametrize("more", [False, True])
-def test_a_vllm_of_other_interfaces(alone, tmp_path, more):
-    """It starts as without the plugin; where catalogues were named, it does not, and says what differs."""
-    from vllm import __version__
-    from vllm.v1.sample.logits_processor.interface import LogitsProcessor
-
-    from sidbeam import vllm as plugin
-
-    if more:
-        said = f"LogitsProcessor of vLLM {__version__} has finish, which sidbeam.vllm lacks"
-        alone.setattr(plugin._Batch, "__abstractmethods__", frozenset({"finish"}))
-    else:
-        said = f"LogitsProcessor.apply of vLLM {__version__} takes (self, logits, rows), expected (self, logits)"
-        alone.setattr(LogitsProcessor, "apply", lambda self, logits, rows: logits)
-    logits = object()
-    assert plugin.LogitsProcessor(object(), "cpu", False).apply(logits) is logits
-    sidbeam.Index.build([(0, 1)], codes=4, path=tmp_path / "shop.sidx").close()
-    alone.setenv(serving.ENVIRONMENT, json.dumps({"shop": {"path": str(tmp_path / "shop.sidx")}}))
-    serving._read_environment.cache_clear()
-    with pytest.raises(sidbeam.Unsupported, match="SIDBEAM_CATALOGUES names catalogues, .*; " + re.escape(said)):
-        plugin.LogitsProcessor(object(), "cpu", False)
+V1, V2 = "vllm.v1.sample.logits_processor.interface", "vllm.v1.worker.gpu.sample.logits_processor.interface"
+CONFIG = SimpleNamespace(
+    parallel_config=SimpleNamespace(tensor_parallel_size=1), model_config=SimpleNamespace(get_vocab_size=lambda: 64)
+)
+RENAMED = SimpleNamespace(parallel_config=CONFIG.parallel_config, model_config=object())
 
 
-def test_a_vllm_without_the_interfaces(alone, tmp_path):
-    """It loads the plugin, gets something that does nothing, and starts; unless catalogues were named."""
+def with_reset(interface):
+    class LogitsProcessor(importlib.import_module(interface).LogitsProcessor):
+        @abc.abstractmethod
+        def reset(self):
+            pass
+
+    return module_of(interface, LogitsProcessor)
+
+
+def with_rows(interface):
+    class LogitsProcessor(importlib.import_module(interface).LogitsProcessor):
+        def apply(self, logits, rows):
+            return logits
+
+    return module_of(interface, LogitsProcessor)
+
+
+def module_of(name, processor):
+    made = types.ModuleType(name)
+    made.LogitsProcessor, made.MoveDirectionality = processor, None
+    processor.__module__ = name
+    return made
+
+
+def plugin_beside(patch, interfaces):
+    """What a vLLM loads that has these modules, of its own or None, instead."""
     for name in [name for name in sys.modules if name.startswith("sidbeam.vllm") or name.startswith("sidbeam._vllm")]:
-        alone.delitem(sys.modules, name)
-    alone.setattr(sidbeam, "vllm", None, raising=False)
-    for name in ("vllm.v1.sample.logits_processor.interface", "vllm.v1.worker.gpu.sample.logits_processor.interface"):
-        alone.setitem(sys.modules, name, None)
-    plugin = importlib.import_module("sidbeam.vllm").LogitsProcessor
-    made, logits = plugin(object(), "cpu", False), object()
-    assert made.is_argmax_invariant() and made.apply(logits) is logits and not made.add_request(0, None)
+        patch.delitem(sys.modules, name)
+    patch.setattr(sidbeam, "vllm", None, raising=False)
+    for name, module in interfaces.items():
+        patch.setitem(sys.modules, name, module)
+    return importlib.import_module("sidbeam.vllm").LogitsProcessor
+
+
+@pytest.mark.parametrize(
+    "interfaces, arguments, why",
+    [
+        (lambda: {V1: None, V2: None}, (CONFIG, "cpu", False), "has neither V1's LogitsProcessor nor the newer runner's"),
+        (lambda: {V1: with_reset(V1)}, (CONFIG, "cpu", False), "asks its logits processors for reset"),
+        (lambda: {V2: with_reset(V2)}, (CONFIG, object()), "asks its logits processors for reset"),
+        (lambda: {V1: with_rows(V1)}, (CONFIG, "cpu", False), "LogitsProcessor.apply of it takes (self, logits, rows)"),
+        (dict, (CONFIG, "cpu", False, 0), "makes its logits processors with 4 arguments"),
+        (dict, (RENAMED, "cpu", False), "'object' object has no attribute 'get_vocab_size'"),
+        (dict, (CONFIG, object()), "'object' object has no attribute 'max_num_reqs'"),
+    ],
+    ids=[
+        "neither", "a method of V1", "a method of the newer", "an argument of a method", "an argument", "a renamed method",
+        "a renamed field",
+    ],
+)
+def test_a_vllm_that_does_not_fit(alone, tmp_path, caplog, interfaces, arguments, why):
+    """It loads the plugin, gets something that does nothing, and starts; unless catalogues were named."""
+    plugin = plugin_beside(alone, interfaces())
+    made, logits = plugin(*arguments), object()
+    assert made.is_argmax_invariant() and made.apply(logits) is made.apply(logits, None) is logits
+    assert not made.add_request(0, None)
+    made.reset(), made.update_state(None), made.apply_staged_writes()
+    (said,) = caplog.messages
+    assert said.startswith(f"vLLM is {vllm.__version__}, expected one that fits sidbeam") and why in said
     sidbeam.Index.build([(0, 1)], codes=4, path=tmp_path / "shop.sidx").close()
-    alone.setenv(serving.ENVIRONMENT, json.dumps({"shop": {"path": str(tmp_path / "shop.sidx")}}))
+    alone.setenv(serving.ENVIRONMENT, json.dumps({"shop": {"path": str(tmp_path / "shop.sidx"), "end": END}}))
     serving._read_environment.cache_clear()
-    with pytest.raises(sidbeam.Unsupported, match="SIDBEAM_CATALOGUES names catalogues, expected a vLLM with"):
-        plugin(object(), "cpu", False)
+    asked = SamplingParams(extra_args={"sidbeam": "shop"})
+    for call in (lambda: plugin.validate_params(asked), lambda: plugin(*arguments)):
+        with pytest.raises(sidbeam.Unsupported, match=re.escape(vllm.__version__)) as error:
+            call()
+        assert why in error.value.message
+    plugin.validate_params(SamplingParams())

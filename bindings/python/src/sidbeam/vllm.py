@@ -46,21 +46,18 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import importlib
-import itertools
+import inspect
 import logging
-import sys
-from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ._engines import misfits
-from .arrays import stream_of
-from .constraint import Constraint
-from .constraint_set import ConstraintSet, Sampled, TopK
+from ._vllm_masks import DECLINED, NEVER, NOBODY, Masks, Own, Rows, Wanted
 from .errors import BadState, InvalidArgument, SidbeamError, Unsupported
-from .serving import Catalogue, Choice, choice_of, named
+from .serving import Choice, asked_for, choice_of
 
 try:
     from vllm.v1.sample.logits_processor.interface import LogitsProcessor as _V1
@@ -81,8 +78,6 @@ _ELSEWHERE = {
     "Worker": "._vllm_worker",
 }
 _LONG = 256  # steps; a request that goes on is in a batch meanwhile
-_NOBODY = -1  # catalogue of requests that declined
-_NEVER = -2  # token that no history has; -1 is what stands before a history
 _log = logging.getLogger(__name__)
 
 
@@ -92,233 +87,12 @@ def __getattr__(name: str) -> Any:
     return getattr(importlib.import_module(_ELSEWHERE[name], __package__), name)
 
 
-class _Rows(NamedTuple):
-    """Rows of one batch. Of a history the last tokens are enough: the one before a SID, and its codes."""
-
-    tail: Tensor  #: int64 [n, levels + 1], oldest first; -1 before the history
-    generated: Tensor  #: int64 [n] tokens after the prompt
-    wanted: Tensor  #: int64 [n, fields of _Wanted]
-    drawn: bool  #: whether any of them is
-
-    def of(self, name: str) -> Tensor:
-        """[n], a field of _Wanted; numbers that are no integers go as their bits."""
-        column = self.wanted[:, _Wanted._fields.index(name)]
-        return column.int().view(torch.float32) if name in ("inverse_temperature", "top_p") else column.contiguous()
-
-
-class _Mask:
-    """One catalogue's constraints on a device: its own, unless it is live, and those of requests."""
-
-    constraints: Any  # a ConstraintSet; None: of a live catalogue that no request follows
-
-    def __init__(self, catalogue: Catalogue, device: torch.device) -> None:
-        self.levels = catalogue.levels
-        self._catalogue, self._device = catalogue, str(device)
-        self._of_requests: list[Constraint] = []
-        self.constraints = self._own()
-        self.codes = torch.from_numpy(catalogue.codes).to(device)
-        self.tokens = torch.from_numpy(catalogue.padded_tokens).to(device)
-        self.end_column = catalogue.vocabulary.end_column
-        self.level_numbers = torch.arange(self.levels, device=device)
-        self.ages = torch.arange(self.levels, -1, -1, device=device)
-
-    def _own(self) -> Optional[ConstraintSet]:
-        """Of requests that follow none of their own; of a live catalogue there are none, and no version is held."""
-        return None if self._catalogue.live else self._catalogue.newest.constraints(self._device)
-
-    def follow(self, of_requests: list[Constraint]) -> None:
-        """Constraint i of requests is number i + 1 from now on; 0 is the catalogue's, or any, where it is live."""
-        if of_requests == self._of_requests:
-            return
-        self._of_requests, self.constraints = of_requests, self._own()
-        if of_requests:
-            own = of_requests[0] if self._catalogue.live else self._catalogue.index.constraint
-            vocabulary, device = self._catalogue.vocabulary, self._device
-            self.constraints = ConstraintSet([own, *of_requests], vocabulary=vocabulary, device=device)
-
-    def apply(self, logits: Tensor, rows: _Rows, mine: Optional[Tensor]) -> Tensor:
-        """Masks rows in place, except those that are free or not `mine`. Nothing waits for the device."""
-        level, free, whole = self._place(rows)
-        # Works on all rows, so that shapes do not depend on data; free rows are put back.
-        which = self._which(rows, mine)
-        states = torch.where(whole, -1, self._states(rows.tail, level, which))
-        keep = free if mine is None else free | ~mine
-        masked = logits.clone()
-        best = self._best(masked, states, which)
-        self.constraints.mask(masked, states, which=which, stream=stream_of(masked))
-        end = rows.of("end")[:, None].clamp(max=logits.shape[1] - 1)  # a request may have named any number
-        masked.scatter_(1, end, torch.where(best < 0, 0.0, masked.gather(1, end)))
-        if rows.drawn:
-            codes = self._draw(logits, states, which, rows)[:, None]
-            tokens = self.tokens[level.clamp(max=self.levels - 1)].gather(1, codes.long().clamp(min=0))
-            token = torch.where(codes < 0, end, tokens)
-            alone = torch.full_like(masked, -torch.inf).scatter_(1, token, 0.0)
-            masked = torch.where(rows.of("drawn")[:, None] != 0, alone, masked)
-        return torch.where(keep[:, None], logits, masked, out=logits)
-
-    def _place(self, rows: _Rows) -> tuple[Tensor, Tensor, Tensor]:
-        """For each row: the codes so far; whether it is free; whether it has a whole SID and must end."""
-        beyond = self.levels + 1
-        begin = rows.of("begin")
-        after_begin = self._since(rows.tail, begin[:, None])
-        tagged = begin != _NEVER
-        level = torch.where(tagged, after_begin, rows.generated.clamp(0, self.levels))
-        if self.end_column >= 0:
-            level = torch.where(tagged & (self._since(rows.tail, self.end_column) < level), beyond, level)
-        whole = level >= self.levels
-        return level, whole & tagged, whole & ~tagged
-
-    def _since(self, tail: Tensor, token: Any) -> Tensor:
-        """How many tokens follow the last of its kind; levels + 1 where there is none."""
-        return torch.where(tail == token, self.ages, self.levels + 1).amin(1)
-
-    def _which(self, rows: _Rows, mine: Optional[Tensor]) -> Optional[Tensor]:
-        """The constraint of each row; None: all follow the catalogue's own. Others' numbers are of their catalogues."""
-        if not self._of_requests:
-            return None
-        numbers = rows.of("own")
-        return (numbers if mine is None else torch.where(mine, numbers, 0)).int()
-
-    def _states(self, tail: Tensor, level: Tensor, which: Optional[Tensor]) -> Tensor:
-        length = level.clamp(max=self.levels)
-        places = (self.levels + 1 - length[:, None] + self.level_numbers).clamp(max=self.levels)
-        tokens = tail.gather(1, places)
-        known = (tokens >= 0) & (tokens < self.codes.shape[1])
-        codes = self.codes[self.level_numbers, tokens.clamp(0, self.codes.shape[1] - 1)]
-        codes = torch.where(known, codes, -1).to(torch.int32)
-        states = torch.empty_like(length, dtype=torch.int64)
-        lengths = length.to(torch.int32)
-        self.constraints.prefixes(codes, lengths, which=which, out=states, stream=stream_of(tail))
-        return states
-
-    def _best(self, logits: Tensor, states: Tensor, which: Optional[Tensor]) -> Tensor:
-        """The best valid code of each logits row, -1: none, as -inf and NaN are none. Reads valid codes only."""
-        codes = torch.empty((len(states), 1), dtype=torch.int32, device=states.device)
-        out = TopK(codes, torch.empty_like(codes, dtype=torch.float32), None)
-        how = {"normalization": "none", "next_states": False, "stream": stream_of(logits)}
-        self.constraints.topk(logits, states, 1, which=which, out=out, **how)
-        return codes
-
-    def _draw(self, logits: Tensor, states: Tensor, which: Optional[Tensor], rows: _Rows) -> Tensor:
-        """The code int32 [n] that each row draws; -1: none, a dead draw. Of rows that draw nothing it means nothing."""
-        codes = torch.empty_like(states, dtype=torch.int32)
-        numbers = [torch.empty_like(codes, dtype=torch.float32) for _ in range(2)]
-        self.constraints.sample(
-            logits,
-            states,
-            seeds=rows.of("seed"),
-            requests=rows.of("request"),
-            draws=rows.of("draw"),
-            top_k=rows.of("top_k").int(),
-            top_p=rows.of("top_p"),
-            inverse_temperature=rows.of("inverse_temperature"),
-            which=which,
-            out=Sampled(codes, *numbers, torch.empty_like(states)),
-            stream=stream_of(logits),
-        )
-        return codes
-
-
-class _Own(NamedTuple):
-    """What a request follows that is not its catalogue's: its rules, the version that it began with."""
-
-    catalogue: int
-    choice: Choice
-    constraint: Constraint
-
-    def renewed(self) -> _Own:
-        """The same of the newest version."""
-        choice = self.choice.renewed()
-        return self._replace(choice=choice, constraint=choice.constraint())
-
-
-class _Masks:
-    """The masks of a processor, by catalogue; one that :func:`serving.register` replaced stays while in use.
-
-    ``in_use``: gives the numbers of the catalogues that requests follow.
-    """
-
-    def __init__(self, vllm_config: Any, device: Any, vocabulary: int, in_use: Callable[[], Sequence[int]]) -> None:
-        self.device = torch.empty(0, device=device).device  # "cuda" without a number: torch knows which it is
-        self._columns, self._in_use = vocabulary, in_use
-        self._ranks = vllm_config.parallel_config.tensor_parallel_size
-        self._next = itertools.count()
-        self._numbers: dict[Catalogue, int] = {}
-        self._masks: dict[int, _Mask] = {}
-        for catalogue in named():  # now, so that no request waits for it
-            self.number(catalogue)
-            catalogue.newest.rules.prepare()
-            _log_as_vllm_does()
-            info = catalogue.index.info
-            _log.info("catalogue %r: version %d, fingerprint %s", catalogue.name, info.version, info.fingerprint)
-
-    def number(self, catalogue: Catalogue) -> int:
-        if catalogue not in self._numbers:
-            catalogue.check_ranks(self._ranks)
-            needed = catalogue.newest.constraints(str(self.device)).columns
-            if needed > self._columns:
-                name, most = catalogue.name, self._columns
-                raise InvalidArgument(
-                    f"catalogue {name!r} has tokens below {needed}, the model's vocabulary has {most}"
-                )
-            self._forget()
-            number = next(self._next)
-            self._masks[number], self._numbers[catalogue] = _Mask(catalogue, self.device), number
-        return self._numbers[catalogue]
-
-    def _forget(self) -> None:
-        still = {*self._in_use(), *(self._numbers[one] for one in named() if one in self._numbers)}
-        self._numbers = {one: number for one, number in self._numbers.items() if number in still}
-        self._masks = {number: self._masks[number] for number in self._numbers.values()}
-
-    def __getitem__(self, number: int) -> _Mask:
-        return self._masks[number]
-
-    def follow(self, own: Mapping[int, _Own]) -> dict[int, int]:
-        """Makes the catalogues' sets of what the requests of rows or slots follow, and numbers that."""
-        of: dict[int, dict[Constraint, int]] = {number: {} for number in self._masks}
-        numbers = {}
-        for at, (catalogue, _, constraint) in own.items():
-            numbers[at] = of[catalogue].setdefault(constraint, len(of[catalogue]) + 1)
-        for number, constraints in of.items():
-            self._masks[number].follow(list(constraints))
-        return numbers
-
-
-class _Wanted(NamedTuple):
-    """What a request asks for, as integers."""
-
-    catalogue: int
-    begin: int
-    end: int
-    drawn: int = 0
-    seed: int = 0
-    request: int = 0
-    draw: int = 0
-    top_k: int = 0
-    inverse_temperature: int = 0
-    top_p: int = int(np.float32(1).view(np.int32))  # 1, which is none
-    own: int = 0  # number of the request's own constraint among those of its catalogue; 0: the catalogue's
-
-
-_DECLINED = _Wanted(_NOBODY, _NEVER, 0)
-
-
-def _log_as_vllm_does() -> None:
-    """What vLLM has set up for its own loggers alone serves ours, too, where nobody has set up any."""
-    ours, theirs = logging.getLogger("sidbeam"), logging.getLogger("vllm")
-    if not ours.hasHandlers():
-        ours.setLevel(theirs.level)
-        for handler in theirs.handlers:
-            ours.addHandler(handler)
-
-
 def _bits(number: float) -> int:
     return int(np.float32(number).view(np.int32))
 
 
 def _draw_of(sampling_params: Any) -> dict[str, int]:
-    """The fields of _Wanted that make a request draw; none: vLLM samples it."""
+    """The fields of Wanted that make a request draw; none: vLLM samples it."""
     extra = sampling_params.extra_args or {}
     if "sidbeam_request" not in extra:
         return {}
@@ -356,15 +130,15 @@ def _choice(sampling_params: Any) -> Optional[Choice]:
     return choice
 
 
-def _wanted(sampling_params: Any, masks: _Masks) -> tuple[_Wanted, Optional[_Own]]:
+def _wanted(sampling_params: Any, masks: Masks) -> tuple[Wanted, Optional[Own]]:
     """And what the request alone follows, if it does."""
     choice = _choice(sampling_params)
     if choice is None or choice.end is None:
-        return _DECLINED, None
-    begin = _NEVER if choice.begin is None else choice.begin
-    wanted = _Wanted(masks.number(choice.catalogue), begin, choice.end, **_draw_of(sampling_params))
+        return DECLINED, None
+    begin = NEVER if choice.begin is None else choice.begin
+    wanted = Wanted(masks.number(choice.catalogue), begin, choice.end, **_draw_of(sampling_params))
     constraint = choice.constraint()
-    return wanted, None if constraint is None else _Own(wanted.catalogue, choice, constraint)
+    return wanted, None if constraint is None else Own(wanted.catalogue, choice, constraint)
 
 
 class _Slots(_V2 or object):  # type: ignore[misc]
@@ -372,11 +146,11 @@ class _Slots(_V2 or object):  # type: ignore[misc]
 
     def __init__(self, vllm_config: Any, req_states: Any) -> None:
         self._req_states = req_states
-        self._host = np.full((req_states.max_num_reqs, len(_DECLINED)), _DECLINED, np.int64)
+        self._host = np.full((req_states.max_num_reqs, len(DECLINED)), DECLINED, np.int64)
         in_use = lambda: self._host[:, 0].tolist()  # noqa: E731
-        self._masks = _Masks(vllm_config, req_states.device, req_states.vocab_size, in_use)
+        self._masks = Masks(vllm_config, req_states.device, req_states.vocab_size, in_use)
         self._settings = torch.from_numpy(self._host.copy()).to(req_states.device)
-        self._own: dict[int, _Own] = {}  # of slots, until another request has them
+        self._own: dict[int, Own] = {}  # of slots, until another request has them
         self._seen = np.zeros(len(self._host), np.bool_)  # whether a slot was in a batch since the last _renew
         self._steps, self._changed = 0, False
 
@@ -387,7 +161,7 @@ class _Slots(_V2 or object):  # type: ignore[misc]
         if own is not None:
             self._own[req_idx] = own
         self._changed = True
-        return bool(self._host[req_idx, 0] != _NOBODY)
+        return bool(self._host[req_idx, 0] != NOBODY)
 
     def apply_staged_writes(self) -> None:
         self._steps += 1
@@ -395,7 +169,7 @@ class _Slots(_V2 or object):  # type: ignore[misc]
             self._renew()
         if self._changed:
             for slot, number in self._masks.follow(self._own).items():
-                self._host[slot, _Wanted._fields.index("own")] = number
+                self._host[slot, Wanted._fields.index("own")] = number
             staged = torch.from_numpy(self._host.copy())
             # Fresh memory each time: torch keeps it until the copy is done, whatever add_request writes meanwhile.
             self._settings.copy_(staged.pin_memory() if self._settings.is_cuda else staged, non_blocking=True)
@@ -418,13 +192,13 @@ class _Slots(_V2 or object):  # type: ignore[misc]
         here = self._host[ctx.idx_mapping_np]
         numbers = np.unique(here[:, 0])
         slots = ctx.expanded_idx_mapping.long()
-        for number in numbers[numbers != _NOBODY].tolist():
+        for number in numbers[numbers != NOBODY].tolist():
             mask = self._masks[number]
             settings = self._settings[slots]
             generated = ctx.pos.long() + 1 - self._req_states.prompt_len.gpu[slots]
             tail = self._tail(slots, ctx, mask.levels)
-            drawn = bool(here[here[:, 0] == number, _Wanted._fields.index("drawn")].any())
-            rows = _Rows(tail, generated, settings, drawn)
+            drawn = bool(here[here[:, 0] == number, Wanted._fields.index("drawn")].any())
+            rows = Rows(tail, generated, settings, drawn)
             logits = mask.apply(logits, rows, settings[:, 0] == number)
         return logits
 
@@ -440,8 +214,8 @@ class _Slots(_V2 or object):  # type: ignore[misc]
 
 
 class _Request(NamedTuple):
-    wanted: _Wanted
-    own: Optional[_Own]
+    wanted: Wanted
+    own: Optional[Own]
     prompt: list[int]
     output: list[int]  # vLLM's own, which it appends to
 
@@ -452,7 +226,7 @@ class _Batch(_V1 or object):  # type: ignore[misc]
     def __init__(self, vllm_config: Any, device: Any, is_pin_memory: bool) -> None:
         self._rows: dict[int, _Request] = {}
         in_use = lambda: [request.wanted.catalogue for request in self._rows.values()]  # noqa: E731
-        self._masks = _Masks(vllm_config, device, vllm_config.model_config.get_vocab_size(), in_use)
+        self._masks = Masks(vllm_config, device, vllm_config.model_config.get_vocab_size(), in_use)
 
     def is_argmax_invariant(self) -> bool:
         return False
@@ -465,7 +239,7 @@ class _Batch(_V1 or object):  # type: ignore[misc]
         for index, sampling_params, prompt, output in batch_update.added:
             self._rows.pop(index, None)
             wanted, own = _wanted(sampling_params, self._masks)
-            if wanted.catalogue != _NOBODY:
+            if wanted.catalogue != NOBODY:
                 self._rows[index] = _Request(wanted, own, prompt or [], output)
         for source, target, direction in batch_update.moved:
             moved, other = self._rows.pop(source, None), self._rows.pop(target, None)
@@ -486,7 +260,7 @@ class _Batch(_V1 or object):  # type: ignore[misc]
             logits[places] = mask.apply(logits[places], self._gather(list(held.values()), mask.levels), None)
         return logits
 
-    def _gather(self, requests: list[_Request], levels: int) -> _Rows:
+    def _gather(self, requests: list[_Request], levels: int) -> Rows:
         tail = np.full((len(requests), levels + 1), -1, np.int64)
         for row, request in zip(tail, requests):
             last = (request.prompt[-levels - 1 :] + request.output[-levels - 1 :])[-levels - 1 :]
@@ -500,60 +274,62 @@ class _Batch(_V1 or object):  # type: ignore[misc]
         generated = torch.tensor([len(request.output) for request in requests], device=device)
         wanted = torch.tensor([request.wanted for request in requests], device=device)
         drawn = any(request.wanted.drawn for request in requests)
-        return _Rows(torch.from_numpy(tail).to(device), generated, wanted, drawn)
+        return Rows(torch.from_numpy(tail).to(device), generated, wanted, drawn)
 
 
 class _Nothing:
-    """Of a vLLM that has neither interface, or other ones: the engine starts, as it would without this package."""
-
-    def __init__(self, wrong: Sequence[str] = ()) -> None:
-        if named():
-            raise Unsupported(
-                "SIDBEAM_CATALOGUES names catalogues, expected a vLLM with V1's or the newer runner's LogitsProcessor"
-                + "".join(f"; {one}" for one in wrong)
-            )
+    """Of a vLLM that neither of them fits, and where nothing was asked for: it starts, as it would without this
+    package, whatever it may call."""
 
     def is_argmax_invariant(self) -> bool:
         return True
 
-    def update_state(self, batch_update: Any) -> None:
-        pass
-
-    def add_request(self, req_idx: int, sampling_params: Any) -> bool:
+    def add_request(self, *_: Any, **__: Any) -> bool:
         return False
 
-    def apply_staged_writes(self) -> None:
-        pass
-
-    def apply(self, logits: Tensor, *_: Any) -> Tensor:
+    def apply(self, logits: Tensor, *_: Any, **__: Any) -> Tensor:
         return logits
 
-
-def _misfits(kind: type) -> list[str]:
-    """In what vLLM's interface differs from the one that a processor has; empty: in nothing."""
-    engine = f"vLLM {sys.modules['vllm'].__version__}"
-    base = kind.__mro__[1]
-    found = misfits(
-        engine, {base.__module__: {f"LogitsProcessor.{name}": takes for name, takes in _USED[kind].items()}}
-    )
-    more = sorted(getattr(kind, "__abstractmethods__", ()))
-    return found + [f"LogitsProcessor of {engine} has {name}, which sidbeam.vllm lacks" for name in more]
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return lambda *_, **__: None
 
 
 #: What vLLM calls of each, and with which arguments.
 _USED = {
     _Batch: {
-        "__init__": "self vllm_config device is_pin_memory",
-        "update_state": "self batch_update",
-        "apply": "self logits",
+        "LogitsProcessor.update_state": "self batch_update",
+        "LogitsProcessor.apply": "self logits",
     },
     _Slots: {
-        "__init__": "self vllm_config req_states",
-        "add_request": "self req_idx sampling_params",
-        "apply_staged_writes": "self",
-        "apply": "self logits ctx",
+        "LogitsProcessor.add_request": "self req_idx sampling_params",
+        "LogitsProcessor.apply_staged_writes": "self",
+        "LogitsProcessor.apply": "self logits ctx",
     },
 }
+
+
+def _fitting(arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """The class of the runner that makes its processors with these. Raises TypeError where there is none."""
+    for kind in (kind for base, kind in ((_V1, _Batch), (_V2, _Slots)) if base is not None):
+        try:
+            inspect.signature(kind).bind(*arguments, **named)
+        except TypeError:
+            continue
+        if more := sorted(getattr(kind, "__abstractmethods__", ())):
+            raise TypeError(f"it asks its logits processors for {', '.join(more)}")
+        if wrong := misfits("it", {kind.__mro__[1].__module__: _USED[kind]}):
+            raise TypeError("; ".join(wrong))
+        return kind
+    if _V1 is None and _V2 is None:
+        raise TypeError("it has neither V1's LogitsProcessor nor the newer runner's")
+    raise TypeError(f"it makes its logits processors with {len(arguments) + len(named)} arguments")
+
+
+def _misfit(error: Exception) -> str:
+    version = getattr(importlib.import_module("vllm"), "__version__", "of an unknown version")
+    return f"vLLM is {version}, expected one that fits sidbeam, as 0.32 and 0.33 do: {error}"
 
 
 class LogitsProcessor(*(base for base in (_V1, _V2) if base is not None)):  # type: ignore[misc]
@@ -561,15 +337,29 @@ class LogitsProcessor(*(base for base in (_V1, _V2) if base is not None)):  # ty
 
     One class, not a choice at import: only the engine's configuration knows which runner it takes, and each loader
     refuses (the newer) or crashes on (V1) the other's.
+
+    Raises :class:`sidbeam.Unsupported` where the engine is one that does not fit and catalogues were named. Where none
+    were, it starts, and its log says so; requests that ask for a catalogue all the same are refused.
     """
 
+    _why_not: Optional[str] = None  # the engine that was made last does nothing
+
     def __new__(cls, *arguments: Any, **named: Any) -> Any:
-        if _V1 is None and _V2 is None:
-            return _Nothing()
-        kind = _Batch if len(arguments) + len(named) == 3 else _Slots
-        wrong = _misfits(kind)
-        return _Nothing(wrong) if wrong else kind(*arguments, **named)
+        LogitsProcessor._why_not = None
+        try:
+            return _fitting(arguments, named)(*arguments, **named)
+        except SidbeamError:  # what was asked for is wrong
+            raise
+        except Exception as error:
+            if not asked_for():
+                LogitsProcessor._why_not = _misfit(error)
+                _log.warning("%s; sidbeam does nothing here", LogitsProcessor._why_not)
+                return _Nothing()
+            if isinstance(error, (AttributeError, LookupError, TypeError)):  # what is missing, or called otherwise
+                raise Unsupported(_misfit(error)) from error
+            raise
 
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
-        _choice(sampling_params)
+        if _choice(sampling_params) is not None and LogitsProcessor._why_not is not None:
+            raise Unsupported(LogitsProcessor._why_not)
