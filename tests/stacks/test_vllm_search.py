@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import numpy as np
 import pytest
 from engine_cases import LENGTH, Asked, generate, logits_after, model_folder, prompt_of, worker_of
@@ -13,6 +15,7 @@ from serving_cases import BEGIN, CATALOGUES, COLUMNS, END, OFFSETS, SID_END, dra
 import sidbeam
 from sidbeam import _vllm_check as check_of_engine
 from sidbeam import serving
+from sidbeam._vllm_http import _answering as answering
 from sidbeam.vllm import BeamSearch
 
 APART, SCORE = 2e-4, 1e-4  # scores that are nearer may change places; and how near a score must be
@@ -160,6 +163,19 @@ def test_the_engine_goes_on_as_before(llm, wide, monkeypatch):
     assert len(calls) == 2 and all((layers[name].kv_cache is cache) for name, cache in caches.items())
     assert generate(llm, [running]) == [[running.expected()]]
     assert search.search([prompt])[0].items == found.items
+
+
+def test_a_model_that_says_nan_is_not_the_callers_mistake(llm, monkeypatch):
+    model, search = worker_of(llm).model_runner.get_model(), BeamSearch(llm, "bigrams", beams=4)
+    compute = type(model).compute_logits
+    monkeypatch.setattr(type(model), "compute_logits", lambda self, hidden: compute(self, hidden) * float("nan"))
+    with pytest.raises(sidbeam.BadState, match=r"^prompts\[0\]: the model's logits hold NaN or \+inf") as error:
+        search.search([[1]])
+
+    async def failing(request):
+        raise error.value
+
+    assert asyncio.run(answering(failing)(None)).status_code == 500
 
 
 def test_memory_is_bounded(llm, wide, monkeypatch):

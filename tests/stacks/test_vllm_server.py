@@ -71,6 +71,7 @@ def server(tmp_path_factory):
         entries[f"{name}-tagged"] = {**entries[name], "begin": BEGIN}
     put(folder / "shop.sidx", [(0, 1, 0)], ids=[1])
     entries["shop"] = {"path": str(folder / "shop.sidx"), "offsets": [10, 20, 30], "end": END, "follow": True}
+    entries["shop-tagged"] = {**entries["shop"], "begin": BEGIN}
     (folder / "catalogues.json").write_text(json.dumps(entries))
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -155,22 +156,21 @@ def test_searches(server):
 
 
 @pytest.mark.parametrize(
-    "body, message",
+    "body, param, message",
     [
-        ({"catalogue": "nowhere", "prompts": [[1]]}, "catalogue 'nowhere' is not known"),
-        ({"prompts": [[1]]}, "catalogue and normalization are names"),
-        ({"catalogue": "deep", "prompts": [[1], [999]]}, "prompts[1] has tokens 999 to 999, expected 0 to 63"),
-        ({"catalogue": "deep", "prompts": []}, "prompts is [], expected a list of 1 to 64"),
-        ({"catalogue": "deep", "prompts": [[1]], "beams": 10**6}, "beams is 1000000, expected 1 to 256"),
-        ({"catalogue": "deep", "prompts": [[1]], "filter": "dear"}, "prompts[0]: catalogue 'deep': sidbeam_filter is"),
-        ({"catalogue": "deep", "prompts": [[1]], "width": 5}, "the body has ['width'], expected catalogue, prompts"),
-        ([], "the body is a JSON list, expected an object"),
+        ({"catalogue": "nowhere", "prompts": [[1]]}, None, "catalogue 'nowhere' is not known"),
+        ({"catalogue": "deep", "prompts": [[1], [999]]}, None, "prompts[1] has tokens 999 to 999, expected 0 to 63"),
+        ({"catalogue": "deep", "prompts": [[1], [True]]}, "prompts[1][0]", "prompts[1][0] is true, expected a token"),
+        ({"catalogue": "deep", "prompts": [[1]], "beams": True}, "beams", "beams is true, expected 1 .. 256"),
+        ({"catalogue": "deep", "prompts": [[1]], "filter": "dear"}, None, "catalogue 'deep': sidbeam_filter is 'dear'"),
+        ([], "body", "body is [], expected an object"),
     ],
 )
-def test_what_is_wrong_with_a_search_is_a_400(server, body, message):
+def test_what_is_wrong_with_a_search_is_a_400(server, body, param, message):
+    """More of them in bindings/python/tests/test_vllm_bodies.py."""
     with pytest.raises(openai.BadRequestError) as error:
         server[0].post("/sidbeam/recommend", body=body, cast_to=object)
-    assert message in error.value.body["message"]
+    assert message in error.value.body["message"] and error.value.body["param"] == param
 
 
 def test_the_key_is_asked_for(server):
@@ -184,8 +184,13 @@ def test_the_key_is_asked_for(server):
             call()
 
 
+def refresh(client, name="shop"):
+    return client.post("/sidbeam/refresh", body={"catalogue": name}, cast_to=object)
+
+
 def test_another_file_in_a_running_server(server):
-    """Taken over by itself, or at once where that is asked for; a damaged one leaves the last, and the log says so."""
+    """Taken over by itself, or at once where that is asked for; a damaged one leaves the last, as the log and refresh
+    say."""
     client, log, path = server
     shop = Asked("shop", [1, 2])
     versions = lambda: client.get("/sidbeam/catalogues", cast_to=object)["catalogues"]["shop"]  # noqa: E731
@@ -195,8 +200,7 @@ def test_another_file_in_a_running_server(server):
     put(path, [(4, 3, 2)], ids=[2])
     fingerprint = sidbeam.Index.peek(path).fingerprint
     seen = log.wait(f"catalogue 'shop': requests that begin follow version 0, fingerprint {fingerprint}", since=seen)
-    refresh = lambda: client.post("/sidbeam/refresh", body={"catalogue": "shop"}, cast_to=object)  # noqa: E731
-    assert refresh()["catalogues"]["shop"] == versions()
+    assert refresh(client)["catalogues"]["shop"] == versions()
     assert versions()["fingerprint"] == fingerprint != before["fingerprint"]
     assert complete(client, shop) == [[14, 23, 32, END]]
     (found,) = recommend(client, catalogue="shop", prompts=[[1, 2]])
@@ -205,8 +209,29 @@ def test_another_file_in_a_running_server(server):
     damaged.write_bytes(path.read_bytes()[:-64])
     damaged.rename(path)
     log.wait("catalogue 'shop': requests go on with version 0: ", since=seen)
+    for _ in range(2):
+        with pytest.raises(openai.InternalServerError, match="shop.sidx"):
+            refresh(client)
     assert complete(client, shop) == [[14, 23, 32, END]] and versions()["fingerprint"] == fingerprint
     put(path, [(0, 0, 0)], ids=[3])
-    refresh()
+    refresh(client)
     assert complete(client, shop) == [[10, 20, 30, END]]
     assert [one.items for one in recommend(client, catalogue="shop", prompts=[[1]])] == [[3]]
+
+
+def test_a_running_request_keeps_its_catalogue(server):
+    """It says one SID after another: its model wants nothing but to begin the next."""
+    client, _, path = server
+    put(path, [(1, 1, 1)], ids=[4])
+    refresh(client, "shop-tagged")
+    body = {"vllm_xargs": {"sidbeam": "shop-tagged"}, "return_token_ids": True, "logit_bias": {str(BEGIN): 100}}
+    settings = {"temperature": 0, "max_tokens": 80, "stream": True}
+    running, said = client.completions.create(model="m", prompt=[BEGIN], extra_body=body, **settings), []
+    for part in running:
+        said += part.choices[0].token_ids
+        if len(said) == 1:
+            put(path, [(2, 2, 2)], ids=[5])
+            refresh(client, "shop-tagged")
+    assert said == [11, 21, 31, BEGIN] * 20
+    (found,) = recommend(client, catalogue="shop-tagged", prompts=[[1]])
+    assert found.items == [5]

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from . import _vllm_paged as paged
-from .errors import InvalidArgument, SidbeamError
+from .errors import BadState, InvalidArgument, SidbeamError
 from .info import IndexInfo
 from .serving import Catalogue, Choice, choice_of, find, named
 from .session import Session
@@ -229,4 +229,4 @@ class _Search:
         beams = self._session.step(logits.cpu(), slots, row_map=rows[slots])
         if beams.errors.any():
             slot = int(np.flatnonzero(beams.errors)[0])
-            raise InvalidArgument(f"prompts[{self._first + slot}]: the model's logits hold NaN or +inf")
+            raise BadState(f"prompts[{self._first + slot}]: the model's logits hold NaN or +inf")
