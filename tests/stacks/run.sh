@@ -65,9 +65,9 @@ counted() {
 
 # stack TEST[,TEST ..] PACKAGE GROUP ...   runs test_TEST.py, in a process of its own ($with: under that command):
 #                                          engines patch their surroundings
-passed=0 failed=0 with=()
+passed=0 failed=0 with=() TIMEFORMAT='%U %S'
 stack() {
-  local name=$1 package=$2 log=$logs/${1%%,*}.log group begin=$SECONDS version status=0 tests=() test
+  local name=$1 package=$2 log=$logs/${1%%,*}.log group begin=$SECONDS version status=0 spent tests=() test
   [[ "$only" =~ ^\ +$ || "$only" == *" ${name%%,*} "* ]] || return 0
   shift 2
   for test in ${name//,/ }; do tests+=("tests/stacks/test_$test.py"); done
@@ -78,9 +78,10 @@ stack() {
     fi
   done
   version=$("${with[@]}" "$venv/bin/python" -c "from importlib.metadata import version; print(version('$package'))")
-  "${with[@]}" "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider "${tests[@]}" >"$log" 2>&1 </dev/null ||
-    status=$?
-  printf '%-13s %-8s %s (%d s in all)\n' "$package" "$version" "$(tail -n 1 "$log")" $((SECONDS - begin))
+  spent=$({ time "${with[@]}" "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider "${tests[@]}" \
+    >"$log" 2>&1 </dev/null; } 2>&1) || status=$?
+  printf '%-13s %-8s %s (%d s in all, %.0f s of processor time)\n' "$package" "$version" "$(tail -n 1 "$log")" \
+    $((SECONDS - begin)) "$(awk '{ print $1 + $2 }' <<<"$spent")"
   passed=$((passed + $(counted passed "$log")))
   if [ $status != 0 ]; then
     failed=$((failed + $(counted 'failed|errors?' "$log")))
