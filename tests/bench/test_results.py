@@ -377,6 +377,11 @@ class Draft(unittest.TestCase):
         results = measurements.read_document(os.path.join(HERE, "results", "vllm.json"))
         self.assertEqual(quoted, vllm_table.text_of(*results))
 
+    def test_what_the_first_readme_says_of_vllm(self):
+        _, found = measurements.read_document(os.path.join(HERE, "results", "vllm.json"))
+        with open(os.path.join(HERE, "..", "..", "README.md"), encoding="utf-8") as file:
+            self.assertIn(vllm_table.sentence_of(found), " ".join(file.read().split()))
+
     def test_what_is_put_between_marks_leaves_the_rest(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "README.md")

@@ -3,8 +3,9 @@
     python vllm_beams.py FOLDER make                           a Llama of 34 million random weights, and a catalogue
     python vllm_beams.py FOLDER runner|engine [--block TOKENS] [--json LINES]
 
-All search the same: 100 tokens, 3 levels of 256 codes, 100,000 SIDs, normalised over valid codes; that they find the
-same is checked. Wall clock, methods in turns; the runner in a process of its own, since an idle engine spins.
+All search the same: 100 tokens, 3 levels of 256 codes, 100,000 SIDs, normalised over valid codes; that vLLM's own and
+BeamSearch find the same, but for two SIDs at most that one of them has alone, is checked. Wall clock, methods in turns;
+the runner in a process of its own, since an idle engine spins.
 SPDX-License-Identifier: Apache-2.0"""
 import argparse
 import json
