@@ -114,7 +114,7 @@ def plugin_beside(patch, interfaces):
 @pytest.mark.parametrize(
     "interfaces, arguments, why",
     [
-        (lambda: {V1: None, V2: None}, (CONFIG, "cpu", False), "has neither V1's LogitsProcessor nor the newer runner's"),
+        (lambda: {V1: None, V2: None}, (CONFIG, "cpu", False), "has neither V1's LogitsProcessor nor the newer"),
         (lambda: {V1: with_reset(V1)}, (CONFIG, "cpu", False), "asks its logits processors for reset"),
         (lambda: {V2: with_reset(V2)}, (CONFIG, object()), "asks its logits processors for reset"),
         (lambda: {V1: with_rows(V1)}, (CONFIG, "cpu", False), "LogitsProcessor.apply of it takes (self, logits, rows)"),

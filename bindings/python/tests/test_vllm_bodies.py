@@ -48,7 +48,7 @@ def test_rules_for_all_prompts_or_for_each(rules: dict[str, Any]) -> None:
         ({"prompts": [[2**31]]}, "prompts[0][0]", "prompts[0][0] is 2147483648, expected a token, 0 or more"),
         ({"prompts": [None]}, "prompts[0]", "prompts[0] is null, expected an array of tokens"),
         ({"prompts": ["text"]}, "prompts[0]", 'prompts[0] is "text", expected an array of tokens'),
-        ({"prompts": [{"prompt_token_ids": [1]}]}, "prompts[0]", 'prompts[0] is {"prompt_token_ids": [1]}, expected an'),
+        ({"prompts": [{"prompt_token_ids": [1]}]}, "prompts[0]", 'prompts[0] is {"prompt_token_ids": [1]}, expect'),
         ({"prompts": [[1], []]}, "prompts[1]", "prompts[1] has 0 elements, expected 1 or more"),
         ({"prompts": []}, "prompts", "prompts has 0 elements, expected 1 .. 64"),
         ({"prompts": [[1]] * 65}, "prompts", "prompts has 65 elements, expected 1 .. 64"),
@@ -59,7 +59,7 @@ def test_rules_for_all_prompts_or_for_each(rules: dict[str, Any]) -> None:
         ({"beams": 5.0}, "beams", "beams is 5.0, expected 1 .. 256"),
         ({"beams": None}, "beams", "beams is null, expected 1 .. 256"),
         ({"catalogue": 3}, "catalogue", "catalogue is 3, expected a string"),
-        ({"normalization": "some"}, "normalization", 'normalization is "some", expected one of full, level, valid, none'),
+        ({"normalization": "some"}, "normalization", 'normalization is "some", expected one of full, level, valid'),
         ({"normalization": [1]}, "normalization", "normalization is [1], expected one of full, level, valid, none"),
         ({"filter": True}, "filter", "filter is true, expected a string, or an array of one for each prompt"),
         ({"where": ["a", 1]}, "where[1]", "where[1] is 1, expected a string or null"),
@@ -74,7 +74,7 @@ def test_rules_for_all_prompts_or_for_each(rules: dict[str, Any]) -> None:
         ({"distinct": 1}, "distinct", "distinct is 1, expected true or false"),
         ({"cap": None}, "cap", "cap is null, expected 0 .. 2147483647"),
         ({"cap_by": 1}, "cap_by", "cap_by is 1, expected a string"),
-        ({"width": 5}, "width", "there is no member width, expected some of [catalogue, prompts, beams, normalization, "),
+        ({"width": 5}, "width", "there is no member width, expected some of [catalogue, prompts, beams, "),
     ],
 )
 def test_what_is_wrong_is_said_in_the_words_of_json(more: dict[str, Any], param: str, message: str) -> None:
