@@ -123,7 +123,8 @@ def plugin_beside(patch, interfaces):
         (dict, (CONFIG, object()), "'object' object has no attribute 'max_num_reqs'"),
     ],
     ids=[
-        "neither", "a method of V1", "a method of the newer", "an argument of a method", "an argument", "a renamed method",
+        "neither", "a method of V1", "a method of the newer", "an argument of a method", "an argument",
+        "a renamed method",
         "a renamed field",
     ],
 )
