@@ -12,6 +12,8 @@
 namespace sidbeam {
 namespace {
 
+using ull = unsigned long long;
+
 // Walks the slots in order.
 class SlotWalk {
  public:
@@ -121,7 +123,6 @@ bool has_plain_hash(const Index& index, SectionSums& sums, SidPairs& pairs) {
 // own SID, no SID may occur twice, and every slot must be reachable from where its key begins without meeting an empty
 // one.
 void verify_hash(const IndexView& index) {
-  using ull = unsigned long long;
   const HashView& hash = index.hash;
   const uint64_t slots = hash.capacity - 1;
   uint64_t used = 0, start = 0;
