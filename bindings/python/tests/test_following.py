@@ -255,7 +255,7 @@ def test_the_thread_outlives_errors_of_any_kind(
     refresh, errors = Catalog.refresh, [RuntimeError("odd")]
 
     def fails_at_first(self: Catalog, wait: Any = None) -> int:
-        if errors:
+        if errors and self._folder == str(tmp_path / "live"):  # another test's thread may be about to end
             raise errors.pop()
         return refresh(self, wait)
 
