@@ -4,6 +4,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 
 import re
+import shlex
 import subprocess
 
 import deployment
@@ -59,11 +60,22 @@ def test_it_names_what_there_is():
                 assert (ROOT / rest.split()[0]).exists(), rest
             elif word == "COPY":
                 assert re.match(r"--from=(\S+)", rest)[1] in stages(), rest
-    options = re.findall(r"\boption\((SIDBEAM_\w+)", (ROOT / "CMakeLists.txt").read_text())
+    options = re.findall(r"\b(?:option|set)\((SIDBEAM_\w+)", (ROOT / "CMakeLists.txt").read_text())
     assert set(re.findall(r"-D(SIDBEAM_\w+)=", text)) <= set(options)
     known = set(re.findall(r"[\w.+-]+", (ROOT / "samples/install_packages.sh").read_text()))
     for packages in re.findall(r"install_packages ([a-z][^&\n]*)&&", text):
         assert set(packages.split()) <= known, packages
+
+
+def test_the_library_can_be_configured_where_tests_cannot(tmp_path):
+    """As the image does, without what it has no package of."""
+    (run,) = [rest for word, rest in stages()["library"] if word == "RUN" and "cmake -S" in rest]
+    configure = shlex.split(run.partition("&&")[0])
+    assert configure[:5] == ["cmake", "-S", ".", "-B", "/build"]
+    configure[4] = tmp_path
+    configure.append("-DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON")
+    made = subprocess.run(configure, cwd=ROOT, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
 
 
 def test_nothing_is_built_into_the_images_that_is_secret_or_of_this_machine():
