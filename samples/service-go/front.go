@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -22,6 +23,7 @@ type front struct {
 	running     atomic.Int64
 	connections func() int64
 	draining    atomic.Bool
+	closing     sync.Once
 	metrics     *metrics
 	events      *events
 	token       string // what changes and reloads must bear; "": there are none

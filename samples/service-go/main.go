@@ -11,10 +11,13 @@ import (
 
 func main() {
 	o := parse(flag.CommandLine, os.Args[1:])
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, end := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		<-ctx.Done()
-		stop() // a second signal ends the process at once
+		<-signals
+		signal.Reset(os.Interrupt, syscall.SIGTERM) // a second one ends the process at once
+		end()
 	}()
 	log := &events{out: os.Stderr, asJSON: o.log == "json"}
 	if err := run(ctx, o, log, nil); err != nil {

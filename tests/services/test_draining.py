@@ -4,9 +4,11 @@ SPDX-License-Identifier: Apache-2.0
 """
 
 import os
+import signal
+import threading
 
 import pytest
-from http_client import Closed
+from http_client import PATIENCE, Closed, request
 from load import Load
 from proxy import Proxy
 from test_limits import SHORT, begin, busy  # noqa: F401: a fixture
@@ -18,7 +20,18 @@ def opening(start, tmp_path):
     """A service that is being opened until `go` is called: the file of its filters is a pipe."""
     filters = tmp_path / "filters.json"
     os.mkfifo(filters)
-    return start(ready=False, filters=filters), lambda: filters.write_text("{}")
+    return start(ready=False, filters=filters, drain="5s"), lambda: filters.write_text("{}")
+
+
+def holds(path):
+    """Waits until the service reads a pipe, and keeps it reading: the pipe's end, to be closed."""
+    attempt = threading.Event()
+    for _ in range(PATIENCE * 20):
+        try:
+            return os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # nobody reads
+            attempt.wait(0.05)
+    raise AssertionError(f"not within {PATIENCE} s: somebody reads {path}")
 
 
 def test_it_listens_before_it_is_ready(opening):
@@ -81,6 +94,55 @@ def test_it_does_not_wait_for_ever(start):
         assert idle.rest() == b""  # closed in order
         assert service.ended() == 0
     assert service.wait_for("dropped")["connections"] == 1
+
+
+@pytest.mark.parametrize("way", ["SIGHUP", "POST"])
+def test_it_does_not_wait_for_a_reload(opening, tmp_path, way):
+    """Of a file that somebody is still writing."""
+    service, go = opening
+    go()
+    service.ready()
+    with service.connect() as kept, service.connect() as reloading:
+        assert kept.ask("GET", "/readyz").status == 200
+        if way == "SIGHUP":
+            service.process.send_signal(signal.SIGHUP)
+        else:
+            reloading.send(request("POST", "/reload", Authorization=f"Bearer {service.token}"))
+        writing = holds(tmp_path / "filters.json")
+        try:
+            service.terminate()
+            service.wait_for("draining")
+            answer = kept.ask("GET", "/readyz")
+            refused(answer, 503, "draining")
+            assert answer.closes and kept.rest() == b""
+            assert service.ended() == 0
+        finally:
+            os.close(writing)
+    assert [line["event"] for line in service.lines if line["event"] != "request"] == [
+        "listening", "ready", "draining", "dropped", "ended", "end of the log"]
+
+
+def test_what_is_opened_while_it_drains_is_told(opening):
+    """And is served until the end."""
+    service, go = opening
+    with service.connect() as idle:
+        assert idle.ask("GET", "/healthz").status == 200
+        service.terminate()
+        service.wait_for("draining")
+        go()
+        service.ready()
+        refused(idle.ask("GET", "/readyz"), 503, "draining")
+    assert service.ended() == 0
+
+
+def test_a_second_signal_ends_it_at_once(start):
+    service = start(drain="10m")
+    with service.connect() as idle:
+        idle.ask("GET", "/healthz")
+        service.terminate()
+        service.wait_for("draining")
+        service.terminate()
+        assert service.ended() == -signal.SIGTERM
 
 
 def test_it_cuts_what_runs_too_long(busy):  # noqa: F811

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package service;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import sun.misc.Signal;
@@ -13,6 +14,7 @@ import sun.misc.SignalHandler;
  */
 public final class Server {
   private static final List<String> ENDING = List.of("TERM", "INT"); // signals
+  private static final Duration CLOSE_TIME = Duration.ofSeconds(1); // of closing, where that of draining is over
 
   private final Front front;
   private final Listener listener;
@@ -27,9 +29,14 @@ public final class Server {
       Signal.handle(new Signal(name), signal -> end());
     }
     front.events.info("listening", "address", listener.address());
-    Thread opening = new Thread(this::open, "opening");
-    opening.setDaemon(true);
-    opening.start();
+    start(this::open, "opening");
+  }
+
+  private static Thread start(Runnable work, String name) {
+    Thread thread = new Thread(work, name);
+    thread.setDaemon(true);
+    thread.start();
+    return thread;
   }
 
   private void open() {
@@ -38,7 +45,9 @@ public final class Server {
       front.events.info("ready", "version", front.service().versions.version());
     } catch (Throwable e) { // also where the native part cannot be loaded
       front.events.failed(String.valueOf(e.getMessage()));
-      status.complete(1);
+      if (!front.isDraining()) {
+        status.complete(1);
+      }
     }
   }
 
@@ -57,21 +66,28 @@ public final class Server {
     for (String name : ENDING) {
       Signal.handle(new Signal(name), SignalHandler.SIG_DFL); // a second one ends the process at once
     }
+    long end = System.nanoTime() + front.options.drain.toNanos();
     front.drain();
     front.events.info("draining");
     try {
       if (!listener.isQuiet(front.options.quiet, front.options.drain)) {
         front.events.warn("dropped", "requests", front.running(), "connections", listener.open());
       }
+      close(Duration.ofNanos(end - System.nanoTime()));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
-    listener.close();
-    if (front.service() != null) {
-      front.service().close();
-    }
     front.events.info("ended");
     status.complete(0);
+  }
+
+  /** Waits for so long, and for a moment at least: a reload of a file that nobody writes ends with the process. */
+  private void close(Duration most) throws InterruptedException {
+    listener.close();
+    if (front.service() != null) {
+      Duration time = most.compareTo(CLOSE_TIME) < 0 ? CLOSE_TIME : most;
+      start(front.service()::close, "closing").join(time.toMillis());
+    }
   }
 
   /** Serves until a signal ends it: 0; 1: it cannot be served; 2: of the options. */

@@ -76,7 +76,7 @@ class Changes:
 
     async def versions(self, call: Call) -> Any:
         live = self._service.live()
-        kept = await asyncio.to_thread(live.catalog.versions)
+        kept = await self._service.look(live.catalog.versions)
         return {"version": live.current.version, "versions": [_kept(version) for version in kept]}
 
 

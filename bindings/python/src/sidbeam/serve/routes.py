@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from ..errors import SidbeamError
@@ -34,7 +33,7 @@ class Routes:
     async def metrics(self, call: Call) -> Any:
         service, page = self._service, Page()
         served = service.served
-        runner = await asyncio.to_thread(self._runner_page, served)
+        runner = await service.look(self._runner_page, served)
         service.metrics.write(page, service.connections(), service.draining.is_set())
         service.metrics.write_served(page, served)
         return f"{page}{runner}"

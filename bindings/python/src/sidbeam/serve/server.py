@@ -98,12 +98,11 @@ async def _serve(options: Options, listener: socket.socket) -> int:
     serving = asyncio.create_task(server.serve([listener]))
     _heed_signals(service)
     logs.event("listening", address=str(Address(*listener.getsockname()[:2])))
-    opening = asyncio.create_task(service.open())
+    opening = asyncio.create_task(_opened(service))
     ending = asyncio.create_task(service.draining.wait())
     await asyncio.wait([opening, ending, serving], return_when=asyncio.FIRST_COMPLETED)
     if opening.done():
         opening.result()
-        logs.event("ready", version=service.served.version)
     await asyncio.wait([ending, serving], return_when=asyncio.FIRST_COMPLETED)
     begin = time.monotonic()
     await _drained(service)
@@ -113,13 +112,27 @@ async def _serve(options: Options, listener: socket.socket) -> int:
     return 0
 
 
+async def _opened(service: Service) -> None:
+    """Opens what is served, and tells so, also of a service that drains meanwhile."""
+    try:
+        await service.open()
+    except Exception as error:
+        if not service.draining.is_set():
+            raise
+        logs.event("failed", logging.ERROR, message=reason_of(error))
+    else:
+        logs.event("ready", version=service.served.version)
+
+
 def _heed_signals(service: Service) -> None:
     loop = asyncio.get_running_loop()
 
     def end() -> None:
-        if not service.draining.is_set():
-            logs.event("draining")
-            service.draining.set()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_DFL)  # a second one ends the process at once
+        logs.event("draining")
+        service.draining.set()
 
     def reload() -> None:
         if service.ready:
@@ -151,7 +164,7 @@ async def _drained(service: Service) -> None:
 
 async def _closed(service: Service, opening: asyncio.Task[None], seconds: float) -> None:
     """Gives back what is open. The process does not wait for longer: what a thread of it does then, ends with it, as
-    does the opening of a model that nobody needs any more."""
+    does a reload, or the opening of a model that nobody needs any more."""
     done = opening.done()
     if done:
         closing = asyncio.create_task(service.close())

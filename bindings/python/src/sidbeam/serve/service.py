@@ -23,7 +23,7 @@ from .tokens import Token
 
 T = TypeVar("T")
 
-_CHANGES = 8  # calls that change or look at the catalogue at a time; a compaction takes one for long
+_CHANGES = 8  # calls that change what is served at a time; a compaction takes one for long
 
 
 class Service:
@@ -40,6 +40,7 @@ class Service:
         self.source: Optional[Source] = None
         self.recommender: Optional[Recommender] = None
         self._aside = concurrent.futures.ThreadPoolExecutor(options.lanes, "sidbeam-rules")
+        self._looks = concurrent.futures.ThreadPoolExecutor(1, "sidbeam-looks")
         changes = concurrent.futures.ThreadPoolExecutor(_CHANGES, "sidbeam-changes")
         asyncio.get_running_loop().set_default_executor(changes)  # where sidbeam.to_thread has it
 
@@ -97,6 +98,10 @@ class Service:
         """A call for a request that would hold up the others."""
         return await asyncio.get_running_loop().run_in_executor(self._aside, call, *arguments)
 
+    async def look(self, call: Callable[..., T], *arguments: Any) -> T:
+        """A call that tells what there is; no change holds it up, unless the library itself does."""
+        return await asyncio.get_running_loop().run_in_executor(self._looks, call, *arguments)
+
     async def reload(self) -> None:
         assert self.source is not None
         try:
@@ -109,9 +114,11 @@ class Service:
         logs.event("reloaded", version=self.served.version)
 
     async def close(self) -> None:
-        """After the last request."""
-        self._aside.shutdown(wait=False)
+        """After the last request; returns when no thread runs any more."""
         if self.recommender is not None:
             await asyncio.to_thread(self.recommender.close)
         if self.source is not None:
             await asyncio.to_thread(self.source.close)
+        for executor in (self._aside, self._looks):
+            await asyncio.to_thread(executor.shutdown)
+        await asyncio.get_running_loop().shutdown_default_executor()
