@@ -59,31 +59,34 @@ func parse(flags *flag.FlagSet, arguments []string) (o options) {
 	flags.Func("residency", "the file, or the catalogue's base, in memory: map, prefault, lock or copy (default map)",
 		func(name string) (err error) { o.residency, err = residencyOf(name); return err })
 	flags.BoolVar(&o.follow, "follow", false, "another process writes the catalogue")
-	flags.Int64Var(&o.keep, "keep", 16, "versions of the catalogue that can be gone back to")
-	flags.DurationVar(&o.keepAge, "keep-age", 0, "of these, only such as were replaced at most so long before the "+
-		"newest came, such as 24h; 0: whatever their age")
+	count(flags, &o.keep, "keep", 16, 1, "versions of the catalogue that can be gone back to")
+	duration(flags, &o.keepAge, "keep-age", 0, 0, "of these, only such as were replaced at most so long before the "+
+		"newest came, such as 24h; 0s: whatever their age")
 	flags.StringVar(&o.tokenFile, "token-file", "", "file of the token that changes and reloads must bear (default: "+
 		"what SIDBEAM_TOKEN holds)")
 	flags.Func("offsets", "o0,o1,..: code t of level l is token o_l + t (default 0)", list(&o.vocabulary.Offsets, 0))
 	flags.Func("start-tokens", "t0,t1,..: before every history; -1 fills a position up", list(&o.startTokens, -1))
 	flags.Func("begin-tokens", "t0,t1,..: after every prompt; of a T5 the decoder's first", list(&o.beginTokens, 0))
-	end := flags.Int64("end-column", -1, "token that ends a SID, where lengths vary")
-	flags.IntVar(&o.group, "group", 1, "tokens per position, whose embeddings are summed; a SID then is a position")
+	flags.Func("end-column", "token that ends a SID, where lengths vary", func(text string) error {
+		o.vocabulary.HasEnd = true
+		return (&number[int64]{&o.vocabulary.EndColumn, 0}).Set(text)
+	})
+	count(flags, &o.group, "group", 1, 1, "tokens per position, whose embeddings are summed; a SID then is a position")
 	flags.Func("normalize", "log-softmax over all tokens, the level's codes or the valid codes: full, level, valid "+
 		"(default full)", func(name string) (err error) { o.normalization, err = normalizationOf(name); return err })
-	flags.IntVar(&o.beams, "beams", 50, "beams of a history, and items of it, at most")
-	flags.IntVar(&o.histories, "histories", 16, "histories of a request, at most")
-	flags.IntVar(&o.prompt, "prompt", 512, "positions of a history that the model reads, the latest")
-	flags.IntVar(&o.lanes, "lanes", runtime.GOMAXPROCS(0), "histories that run at a time")
-	flags.IntVar(&o.queue, "queue", 1024, "histories that may wait")
+	count(flags, &o.beams, "beams", 50, 1, "beams of a history, and items of it, at most")
+	count(flags, &o.histories, "histories", 16, 1, "histories of a request, at most")
+	count(flags, &o.prompt, "prompt", 512, 1, "positions of a history that the model reads, the latest")
+	count(flags, &o.lanes, "lanes", runtime.GOMAXPROCS(0), 1, "histories that run at a time")
+	count(flags, &o.queue, "queue", 1024, 1, "histories that may wait")
 	flags.StringVar(&o.filters, "filters", "", "file of the filters that requests may name, {\"name\": \"text\"}")
-	flags.IntVar(&o.listed, "listed", 10000, "ids of a request's list of excluded or allowed items, at most")
-	flags.IntVar(&o.whereBytes, "where-bytes", 4096, "bytes of the text of a request's own filter, at most")
-	flags.IntVar(&o.whereKept, "where-kept", 16, "filters of such texts that are kept, the latest; 0: none")
+	count(flags, &o.listed, "listed", 10000, 0, "ids of a request's list of excluded or allowed items, at most")
+	count(flags, &o.whereBytes, "where-bytes", 4096, 0, "bytes of the text of a request's own filter, at most")
+	count(flags, &o.whereKept, "where-kept", 16, 0, "filters of such texts that are kept, the latest; 0: none")
 	serving(flags, &o)
 	_ = flags.Parse(arguments) // it ends the process itself
-	o.vocabulary.HasEnd, o.vocabulary.EndColumn = *end >= 0, *end
-	if o.model == "" || o.index == "" || flags.NArg() > 0 || o.group < 1 || o.log != "text" && o.log != "json" {
+	if o.model == "" || o.index == "" || flags.NArg() > 0 {
+		fmt.Fprintln(flags.Output(), "expected -model, -index and options alone")
 		flags.Usage()
 		os.Exit(2)
 	}
@@ -92,16 +95,28 @@ func parse(flags *flag.FlagSet, arguments []string) (o options) {
 
 // serving are the options of connections and requests.
 func serving(flags *flag.FlagSet, o *options) {
-	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address to serve on")
-	flags.StringVar(&o.log, "log", "text", "text or json, to standard error")
-	flags.Int64Var(&o.requests, "requests", 256, "requests that run at a time, at most")
-	flags.Int64Var(&o.connections, "connections", 4096, "connections that are open, at most")
-	flags.DurationVar(&o.timeout, "timeout", 10*time.Second, "time of a request for recommendations, at most")
-	flags.DurationVar(&o.headerTime, "header-time", 10*time.Second, "time in which a request's headers come, at most")
-	flags.DurationVar(&o.bodyTime, "body-time", 30*time.Second, "time in which headers and body come, at most")
-	flags.DurationVar(&o.idleTime, "idle-time", 75*time.Second, "time of a connection between two requests, at most")
-	flags.DurationVar(&o.drain, "drain", 30*time.Second, "time between SIGTERM and the end, at most")
-	flags.DurationVar(&o.quiet, "quiet", time.Second, "time without connections before the end")
+	const some = time.Millisecond
+	o.listen, o.log = "127.0.0.1:8080", "text"
+	flags.Func("listen", "address and port (default "+o.listen+")", address(&o.listen))
+	flags.Func("log", "text or json, to standard error (default "+o.log+")", func(form string) error {
+		if form != "text" && form != "json" {
+			return errors.New("expected text or json")
+		}
+		o.log = form
+		return nil
+	})
+	count(flags, &o.requests, "requests", 256, 1, "requests that run at a time, at most")
+	count(flags, &o.connections, "connections", 4096, 1, "connections that are open, at most")
+	duration(flags, &o.timeout, "timeout", 10*time.Second, some,
+		"time of a request for recommendations, at most")
+	duration(flags, &o.headerTime, "header-time", 10*time.Second, some,
+		"time in which a request's headers come, at most")
+	duration(flags, &o.bodyTime, "body-time", 30*time.Second, some,
+		"time in which headers and body come, at most")
+	duration(flags, &o.idleTime, "idle-time", 75*time.Second, some,
+		"time of a connection between two requests, at most")
+	duration(flags, &o.drain, "drain", 30*time.Second, 0, "time between SIGTERM and the end, at most")
+	duration(flags, &o.quiet, "quiet", time.Second, 0, "time without connections before the end")
 }
 
 func normalizationOf(name string) (sidbeam.Normalization, error) {

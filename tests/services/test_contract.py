@@ -8,7 +8,6 @@ import subprocess
 import sys
 
 import catalogues
-import pytest
 from launch import BUILT
 
 FOLDER = pathlib.Path(__file__).parent
@@ -48,11 +47,3 @@ def test_the_examples_of_the_contract_are_answered(start, catalogue, contract):
         assert answer.status == 200 and all(answer.json["results"]), (name, answer)
     (items,) = contract["paths"]["/items"]["post"]["requestBody"]["content"].values()
     assert service.change("POST", "/items", items["example"]).json == {"added": 1}
-
-
-@pytest.mark.parametrize("option", ["requests", "connections", "timeout", "header-time", "body-time", "idle-time",
-                                    "drain", "quiet", "log"])
-def test_a_service_knows_the_options(starting, option):
-    service = starting(wait=False, **{option: "nonsense"})
-    assert service.ended() in (1, 2)
-    assert "nonsense" in str(service.lines) or option in str(service.lines)

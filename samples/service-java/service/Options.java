@@ -60,10 +60,12 @@ final class Options {
     index = a.need("index", Path::of, "index file, or folder of a live catalogue");
     residency = a.take("residency", "map", Options::residency,
         "the file, or the catalogue's base, in memory: map, prefault, lock or copy");
-    offsets = a.take("offsets", null, Options::longs, "o0,o1,..: code t of level l is token o_l + t");
-    startTokens = a.take("start-tokens", null, Options::ints, "t0,t1,..: before every history; -1 fills a position up");
-    beginTokens = a.take("begin-tokens", null, Options::ints, "t0,t1,..: after every prompt; of a T5 the first");
-    endColumn = a.take("end-column", "-1", Long::valueOf, "token that ends a SID, where lengths vary");
+    offsets = a.take("offsets", null, value -> Arrays.stream(ints(0).apply(value)).asLongStream().toArray(),
+        "o0,o1,..: code t of level l is token o_l + t");
+    startTokens = a.take("start-tokens", null, ints(-1), "t0,t1,..: before every history; -1 fills a position up");
+    beginTokens = a.take("begin-tokens", null, ints(0), "t0,t1,..: after every prompt; of a T5 the first");
+    Integer end = a.take("end-column", null, count(0), "token that ends a SID, where lengths vary");
+    endColumn = end == null ? -1 : end;
     group = a.take("group", "1", count(1), "tokens per position, whose embeddings are summed; a SID is one");
     normalization = a.take("normalize", "full", Options::normalization,
         "log-softmax over all tokens, the level's codes or the valid codes: full, level, valid");
@@ -77,8 +79,8 @@ final class Options {
     whereBytes = a.take("where-bytes", "4096", count(0), "bytes of the text of a request's own filter, at most");
     whereKept = a.take("where-kept", "16", count(0), "filters of such texts that are kept, the latest; 0: none");
     follow = a.take("follow", "false", Options::flag, "another process writes the catalogue");
-    keep = a.take("keep", "16", Long::valueOf, "versions of the catalogue that can be gone back to");
-    keepAge = a.take("keep-age", "0s", Options::time,
+    keep = a.take("keep", "16", count(1), "versions of the catalogue that can be gone back to");
+    keepAge = a.take("keep-age", "0s", time(0),
         "how long before the newest came these may have been replaced; 0s: whatever their age");
     tokenFile = a.take("token-file", null, Path::of,
         "file of the token of changes and reloads; without it " + Token.VARIABLE + ", of the environment, has it");
@@ -86,12 +88,12 @@ final class Options {
     jsonLog = a.take("log", "text", Options::json, "text or json, to standard error");
     requests = a.take("requests", "256", count(1), "requests that run at a time, at most");
     connections = a.take("connections", "4096", count(1), "connections that are open, at most");
-    timeout = a.take("timeout", "10s", Options::time, "time of a request for recommendations, at most");
-    headerTime = a.take("header-time", "10s", Options::time, "time in which a request's headers come, at most");
-    bodyTime = a.take("body-time", "30s", Options::time, "time in which headers and body come, at most");
-    idleTime = a.take("idle-time", "75s", Options::time, "time for which a connection may be open without a request");
-    drain = a.take("drain", "30s", Options::time, "time between SIGTERM and the end, at most");
-    quiet = a.take("quiet", "1s", Options::time, "time without connections before the end");
+    timeout = a.take("timeout", "10s", time(1), "time of a request for recommendations, at most");
+    headerTime = a.take("header-time", "10s", time(1), "time in which a request's headers come, at most");
+    bodyTime = a.take("body-time", "30s", time(1), "time in which headers and body come, at most");
+    idleTime = a.take("idle-time", "75s", time(1), "time for which a connection may be open without a request");
+    drain = a.take("drain", "30s", time(0), "time between SIGTERM and the end, at most");
+    quiet = a.take("quiet", "1s", time(0), "time without connections before the end");
     a.end();
   }
 
@@ -128,20 +130,20 @@ final class Options {
     return Residency.valueOf(name.toUpperCase(Locale.ROOT));
   }
 
-  private static long[] longs(String value) {
-    return Arrays.stream(value.split(",")).mapToLong(Long::parseLong).toArray();
+  private static Function<String, int[]> ints(int least) {
+    return value -> Arrays.stream(value.split(",", -1)).mapToInt(part -> count(least).apply(part)).toArray();
   }
 
-  private static int[] ints(String value) {
-    return Arrays.stream(value.split(",")).mapToInt(Integer::parseInt).toArray();
-  }
-
-  private static Duration time(String value) {
-    Matcher parts = TIME.matcher(value);
-    if (!parts.matches()) {
-      throw new IllegalArgumentException();
-    }
-    return Duration.ofMillis(Long.parseLong(parts.group(1)) * UNITS.get(parts.group(2)));
+  /** Of at least so many milliseconds. */
+  private static Function<String, Duration> time(long least) {
+    return value -> {
+      Matcher parts = TIME.matcher(value);
+      long given = parts.matches() ? Long.parseLong(parts.group(1)) * UNITS.get(parts.group(2)) : -1;
+      if (given < least) {
+        throw new IllegalArgumentException();
+      }
+      return Duration.ofMillis(given);
+    };
   }
 
   /** Of "host:port"; an address of IPv6 is in brackets. */

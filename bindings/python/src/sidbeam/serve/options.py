@@ -102,10 +102,10 @@ def _some_seconds(text: str) -> float:
 
 
 def _address(text: str) -> Address:
-    match = re.fullmatch(r"(?:\[([0-9a-fA-F:.%\w]+)\]|([^:\[\]]*)):([0-9]{1,5})", text)
+    match = re.fullmatch(r"(?:\[([0-9a-fA-F:.%\w]+)\]|([^:\[\]]+)):([0-9]{1,5})", text)
     if match is None or int(match[3]) > 65535:
         raise argparse.ArgumentTypeError(f"{shown(text)}, expected HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080")
-    return Address(match[1] or match[2] or "0.0.0.0", int(match[3]))
+    return Address(match[1] or match[2], int(match[3]))
 
 
 def _flag(text: str) -> bool:
