@@ -65,8 +65,8 @@ def test_what_options_can_have(start, contract, which):
 
 
 def test_defaults_are_those_of_the_contract(request, contract):
-    run = subprocess.run(command(request.config.getoption("--service"), {}) + ["--help"], capture_output=True, text=True,
-                         timeout=PATIENCE)
+    asked = command(request.config.getoption("--service"), {}) + ["--help"]
+    run = subprocess.run(asked, capture_output=True, text=True, timeout=PATIENCE)
     options = re.split(r"\n +--?(?=[a-z])", run.stdout + run.stderr)
     helps = {re.match(r"[\w-]+", text)[0]: " ".join(text.split()) for text in options[1:]}
     assert contract["x-options"].keys() | OF_RUN.keys() <= helps.keys()
