@@ -109,6 +109,9 @@ func (f *front) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 	}
 	f.note(to, x, status, err) // before the client can know
 	end(status)
+	if status == statusHungUp {
+		panic(http.ErrAbortHandler) // closes the connection, of which a half may be open
+	}
 	send(out, status, answer)
 }
 

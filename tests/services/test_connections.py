@@ -71,7 +71,9 @@ def test_half_a_connection_is_none(shared):
             connection.send(part)
             connection.socket.shutdown(socket.SHUT_WR)
             answered = connection.rest()
-            assert answered == b"" or answered.startswith(b"HTTP/1.1 "), answered
+            statuses = [line.split()[1] for line in answered.splitlines() if line.startswith(b"HTTP/1.1 ")]
+            assert len(statuses) <= 2 and set(statuses) <= {b"200", b"400", b"408"}, answered
+            assert bool(answered) == bool(statuses), answered
     after = shared.until("they are closed",
                          lambda metrics: metrics["connections"] == 1 and metrics["requests_running"] == 0)
     assert after["reloads_total"] == before["reloads_total"]
@@ -183,7 +185,9 @@ def test_what_is_no_http(shared, text):
 
 def test_ten_thousand_idle_connections(start):
     """They are kept, and cost others nothing but memory."""
-    count = min(10000, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 500)
+    count, may = 10000, resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if may < count + 500:
+        pytest.skip(f"a process may open {may} files here, {count} connections need {count + 500}")
     service = start(connections=count + 100, idle_time="10m", header_time="10m")
     idle = [service.connect() for _ in range(count)]
     try:
