@@ -18,8 +18,8 @@ if [ ! -x $venv/bin/python ]; then "$python" -m venv --system-site-packages $ven
 $venv/bin/python -c 'import numpy, pytest, hypothesis' 2>/dev/null || $venv/bin/pip install -q numpy pytest hypothesis
 # Arrow's tables and OpenTelemetry come from pip alone, in versions that work with NumPy 1 too; without them their tests
 # are skipped.
-$venv/bin/python -c 'import pyarrow, polars, deltalake, opentelemetry.sdk' 2>/dev/null ||
-  $venv/bin/pip install -q 'pyarrow<21' polars deltalake opentelemetry-sdk ||
+$venv/bin/python -c 'import pyarrow, polars, deltalake, opentelemetry.sdk, starlette, uvicorn' 2>/dev/null ||
+  $venv/bin/pip install -q 'pyarrow<21' polars deltalake opentelemetry-sdk starlette uvicorn ||
   echo "Python: PyArrow, Polars, deltalake or OpenTelemetry could not be installed: their tests are skipped" >&2
 
 cmake -S . -B "$build" -DSIDBEAM_PYTHON=ON -DPython_EXECUTABLE="$python" >build/python/cmake.log 2>&1 ||

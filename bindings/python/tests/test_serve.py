@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import subprocess
 import sys
@@ -281,6 +282,41 @@ def test_what_cannot_be_followed(tmp_path: Path) -> None:
     index_of(BASE).save(tmp_path / "a.sidx")
     with pytest.raises(sidbeam.InvalidArgument, match="a.sidx is no folder, expected that of a catalogue to follow"):
         open_source(Options("m", str(tmp_path / "a.sidx"), follow=True))
+
+
+def test_a_request_is_a_span() -> None:
+    """From the application on: of a service that is being opened, 503."""
+    for module in ("opentelemetry.sdk.trace", "starlette", "uvicorn"):
+        pytest.importorskip(module)
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    from sidbeam.serve.front import Front
+    from sidbeam.serve.service import Service
+
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    trace, parent = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+    scope = {"type": "http", "method": "POST", "path": "/recommend", "raw_path": b"/recommend", "query_string": b""}
+    headers = [(b"traceparent", f"00-{trace}-{parent}-01".encode())]
+
+    async def ask() -> int:
+        front = Front(Service(parse("--model m --index i".split())))
+        front._tracer._tracer = provider.get_tracer("sidbeam.serve")
+        sent: list[Any] = []
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await front({**scope, "http_version": "1.1", "headers": headers}, None, send)  # type: ignore[arg-type]
+        return int(sent[0]["status"])
+
+    assert asyncio.run(ask()) == 503
+    (span,) = exporter.get_finished_spans()
+    assert (span.name, f"{span.parent.span_id:016x}") == ("POST /recommend", parent)
+    assert f"{span.context.trace_id:032x}" == trace and not span.status.is_ok
+    assert span.attributes["http.response.status_code"] == 503 and span.attributes["http.route"] == "/recommend"
 
 
 def test_spans() -> None:
