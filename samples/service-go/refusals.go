@@ -52,6 +52,7 @@ var (
 		"the headers are longer than %d bytes", maxHeaders)
 	bodyTooSlow    = refuse(http.StatusRequestTimeout, "timeout", "the body did not come in time")
 	headersTooSlow = refuse(http.StatusRequestTimeout, "timeout", "the headers did not come in time")
+	tooLate        = refuse(http.StatusGatewayTimeout, "deadline_exceeded", "the time of the request is over")
 	hungUp         = refuse(statusHungUp, "cancelled", "the client hung up")
 )
 
@@ -65,7 +66,7 @@ func refusalOf(err error) refusal {
 	case errors.Is(err, sidbeam.QueueFull):
 		return refuse(http.StatusServiceUnavailable, "queue_full", "%v", err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, sidbeam.DeadlineExceeded):
-		return refuse(http.StatusGatewayTimeout, "deadline_exceeded", "%v", err)
+		return tooLate
 	case errors.Is(err, context.Canceled), errors.Is(err, sidbeam.Cancelled):
 		return hungUp
 	}

@@ -96,6 +96,23 @@ def test_it_does_not_wait_for_ever(start):
     assert service.wait_for("dropped")["connections"] == 1
 
 
+def test_reloads_that_wait_hold_up_no_metrics(opening, tmp_path):
+    """However many."""
+    service, go = opening
+    go()
+    service.ready()
+    reloading = [service.connect() for _ in range(12)]
+    for connection in reloading:
+        connection.send(request("POST", "/reload", Authorization=f"Bearer {service.token}"))
+    writing = holds(tmp_path / "filters.json")
+    try:
+        service.until("they run", lambda metrics: metrics["requests_running"] == len(reloading))
+        assert service.ask("POST", "/recommend", SHORT).status == 200
+        assert service.ask("GET", "/readyz").status == 200
+    finally:
+        os.close(writing)
+
+
 @pytest.mark.parametrize("way", ["SIGHUP", "POST"])
 def test_it_does_not_wait_for_a_reload(opening, tmp_path, way):
     """Of a file that somebody is still writing."""

@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 import json
 
 import pytest
+from http_client import request
 
 HISTORY = '"histories": [[1000]]'
 
@@ -170,6 +171,15 @@ def test_the_id_in_a_path_is_of_the_kind_that_the_index_has(shared_live, id):
 def test_the_time_that_a_client_gives_is_in_milliseconds(shared, value):
     answer = shared.ask("POST", "/recommend", {"histories": [[1000]]}, X_Request_Timeout_Ms=value)
     assert "X-Request-Timeout-Ms" in refused(answer, 400, "invalid_argument", "X-Request-Timeout-Ms")
+
+
+def test_each_time_that_a_client_gives(shared):
+    for first, second in [("1000", "x"), ("x", "1000")]:
+        with shared.connect() as connection:
+            twice = request("POST", "/recommend", {"histories": [[1000]]}, X_Request_Timeout_Ms=first).replace(
+                b"\r\n\r\n", b"\r\nX-Request-Timeout-Ms: %s\r\n\r\n" % second.encode(), 1)
+            connection.send(twice)
+            refused(connection.answer(), 400, "invalid_argument", "X-Request-Timeout-Ms")
 
 
 def test_what_is_not_there(shared):

@@ -103,12 +103,11 @@ class Call:
 
     def limit(self, most: float) -> float:
         """Seconds from its arrival to its answer: the service's, or those that the client gives it."""
-        given = self.headers.get(TIMEOUT)
-        if given is None:
-            return most
-        if not re.fullmatch(r"[1-9][0-9]{0,7}", given) or int(given) > _MOST_MS:
-            raise Refusal("invalid_argument", f"{TIMEOUT} is {shown(given)}, expected 1 .. {_MOST_MS}", TIMEOUT)
-        return min(int(given) / 1000, most)
+        for given in self.headers.getlist(TIMEOUT):
+            if not re.fullmatch(r"[1-9][0-9]{0,7}", given) or int(given) > _MOST_MS:
+                raise Refusal("invalid_argument", f"{TIMEOUT} is {shown(given)}, expected 1 .. {_MOST_MS}", TIMEOUT)
+            most = min(int(given) / 1000, most)
+        return most
 
     async def answered(
         self, work: Coroutine[Any, Any, T], limit: Optional[float] = None, until: Optional[asyncio.Event] = None

@@ -182,7 +182,6 @@ class Front:
     def _log(self, call: Call, status: int, refusal: Optional[Refusal]) -> None:
         logs.event(
             "request",
-            logging.ERROR if status == 500 else logging.INFO,
             request_id=call.request_id,
             trace_id=call.trace.trace_id,
             parent_id=call.trace.parent_id,

@@ -27,9 +27,11 @@ class _Lines(logging.Formatter):
         time = datetime.datetime.fromtimestamp(record.created, datetime.timezone.utc)
         line = {
             "time": time.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            "level": record.levelname.lower(),
+            "level": "",
             **self._members(record),
         }
+        warns = line["event"] == "refresh_failed"  # an error where it was logged
+        line["level"] = "warning" if warns else record.levelname.lower()
         if self._as_json:
             return json.dumps(line)
         values = [

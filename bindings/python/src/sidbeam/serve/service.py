@@ -108,7 +108,7 @@ class Service:
             await asyncio.to_thread(self.source.reload)
         except Exception as error:
             self.metrics.reload_failures += 1
-            logs.event("reload_failed", logging.ERROR, message=reason_of(error))
+            logs.event("reload_failed", logging.WARNING, message=reason_of(error))
             raise
         self.metrics.reloads += 1
         logs.event("reloaded", version=self.served.version)
