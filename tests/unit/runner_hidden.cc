@@ -19,7 +19,9 @@ void check_case(uint64_t seed, int64_t width, bool exact) {
   SCOPED_TRACE(::testing::Message() << "strategy " << c.config.strategy << ", normalization " << c.config.normalization
                                     << ", lse " << c.lse_given << ", live " << c.live << ", M " << c.config.beams);
   const Weights weights = make_weights(random, c.columns, width, exact);
-  const Layer layer = weights.layer(random.below(2) == 0 ? "baseline" : nullptr), other = weights.layer();
+  const Layer layer = weights.layer(random.below(2) == 0 ? sidbeam::cpu_target_name(sidbeam::CpuTarget::kBaseline)
+                                                         : nullptr),
+              other = weights.layer();
   const handles::Session by_hand = c.session(c.alone), fastest = c.session(), product = c.session(),
                          children = c.session(), crowded = c.session();
   const Hidden of_fastest = make_hidden(fastest, layer, SIDBEAM_HIDDEN_FASTEST),
