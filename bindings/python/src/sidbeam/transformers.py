@@ -24,7 +24,7 @@ Of a live catalogue (``SidTokens(catalog, ..)``, or its folder) a call follows t
 begins; filters are moved to it. Ordinals are that version's: whoever wants these names it, ``version =
 catalog.snapshot()`` and ``which=[version.constraint, ..]``.
 
-:data:`HUB` is a folder in the hub's layout, for those who name a ``custom_generate`` by its path, or upload it:
+:data:`HUB` is a folder in the hub's layout, for those who name a ``custom_generate`` by its path, or upload it::
 
     model.generate(**inputs, num_beams=20, custom_generate=sidbeam.transformers.HUB, trust_remote_code=True,
                    index="items.sidx", offsets=[1000, 1256, 1512])         # README.md there has all arguments
