@@ -21,6 +21,8 @@ RUN = {"README.md": {"c", "python", "java", "go"}, "bindings/python/README.md": 
 NOT_RUN = {
     ("README.md", "strategy  returned SIDs exist"): "measured by quickstart.sh on the machine that the text names",
     ("tests/gpu/README.md", "us per step (median)"): "measured on a card; tests/bench/test_results.py compares it",
+    ("bindings/python/src/sidbeam/hub/README.md", "out = model.generate("):
+        "needs transformers; tests/stacks/test_transformers_hub.py makes such calls",
 }
 # Where the options of a program are: its own text, or the sources of a folder.
 PROGRAMS = {"sidbeam": "bindings/cli", "./service": "samples/service-go", "recommend": "samples/recommend",
