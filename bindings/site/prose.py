@@ -33,7 +33,7 @@ def inline(text, names, headers):
 
 
 def escaped(text):
-    """Without meaning to Sphinx, but for `code`."""
+    """Text of which Sphinx takes nothing for markup, except what is `code`."""
     parts = re.split(r"`([^`]+)`", text)
     return "".join(f"\\ ``{part}``\\ " if i % 2 else MARKUP.sub(r"\\\1", part) for i, part in enumerate(parts))
 

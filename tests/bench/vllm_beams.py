@@ -3,9 +3,9 @@
     python vllm_beams.py FOLDER make                           a Llama of 34 million random weights, and a catalogue
     python vllm_beams.py FOLDER runner|engine [--block TOKENS] [--json LINES]
 
-All search the same: 100 tokens, 3 levels of 256 codes, 100,000 SIDs, normalised over valid codes; that vLLM's own and
-BeamSearch find the same, but for two SIDs at most that one of them has alone, is checked. Wall clock, methods in turns;
-the runner in a process of its own, since an idle engine spins.
+All search the same: 100 tokens, 3 levels of 256 codes, 100,000 SIDs, normalised over valid codes. The lists of vLLM's
+own and BeamSearch are checked: each has at most one SID that the other lacks. Wall clock, methods in turns; the runner
+in a process of its own, since an idle engine spins.
 SPDX-License-Identifier: Apache-2.0"""
 import argparse
 import json
@@ -98,7 +98,8 @@ def of_engine(folder, block):
             if number <= SLOW or times["vLLM's own, with the plugin"][-1] < 1000:
                 ms, said = timed(lambda: theirs(prompt, beams))
                 times["vLLM's own, with the plugin"].append(ms)
-                assert len(said ^ set(found[0].sids)) <= 2, "they find others"  # of two that are equal but for rounding
+                # The last SID may be another where two are equal up to rounding.
+                assert len(said ^ set(found[0].sids)) <= 2, "they find others"
             ms, _ = timed(lambda: search.search(prompts(TOGETHER)))
             times[f"BeamSearch, {TOGETHER} together"].append(ms / TOGETHER)
         for name, every in times.items():

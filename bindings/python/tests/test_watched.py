@@ -43,7 +43,7 @@ def put(path: Path, items: list[int], codes: int = 4) -> None:
 
 
 def damage(path: Path) -> None:
-    """A file that is right but for a bit behind its header, in the place of what is there."""
+    """Flips a bit behind the header, in a new file that takes the place of this one."""
     made, data = path.with_suffix(".new"), bytearray(path.read_bytes())
     data[-64] ^= 1
     made.write_bytes(data)
