@@ -132,7 +132,7 @@ bill_of_materials() {
 checksums() { (cd "$out" && find . -type f -printf '%P\n' | LC_ALL=C sort | xargs sha256sum >"$work/SHA256SUMS") &&
   mv "$work/SHA256SUMS" "$out/"; }
 
-[ $# = 1 ] || [ $# = 2 ] || { sed -n '4p' "${BASH_SOURCE[0]}" | sed 's/^# *//' >&2; exit 2; }
+[ $# = 1 ] || [ $# = 2 ] || { sed -n 's/^#  *\(bash runtime.*\)/usage: \1/p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 version=$1
 folder=$(realpath -m "${2:-build/dist}")
 work=$folder.work

@@ -47,6 +47,7 @@ snapshot() {
 
 refusals() {
   say "another version and a changed tree are refused"
+  refuses "usage: bash runtime/release.sh VERSION [FOLDER]" bash "$clone/runtime/release.sh"
   refuses "include/sidbeam/base.h has version $version, not 9.9.9" bash "$clone/runtime/release.sh" 9.9.9
   sed -i "s/<version>$version</<version>9.9.9</" "$clone/bindings/java/pom.xml"
   refuses "bindings/java/pom.xml has version 9.9.9, not $version" bash "$clone/runtime/release.sh" "$version"
