@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The documentation as a site of static pages, build/site/index.html, which open from the file system: the READMEs, the
-# C reference (Doxygen reads the headers), Python's (Sphinx reads the docstrings), Go's and Javadoc. What lacks a
-# comment and what leads nowhere is an error.
+# C reference (Doxygen reads the headers), Python's (Sphinx reads the docstrings), Go's and Javadoc. A function
+# or macro without a comment and what leads nowhere are errors.
 #   bash bindings/site.sh [BUILD]   a CMake build folder (default: build/release); adds to it the package for Python
 # Debian 12: doxygen python3-bs4 python3-myst-parser python3-sphinx sphinx-basic-ng, and what bindings/*/test.sh need.
 # The theme comes from PyPI: Debian's has lost its dark colours, and scripts that run from the file system.
@@ -15,12 +15,15 @@ work=$SITE_WORK pages=$SITE_WORK/pages site=build/site
 rm -rf "$work" $site
 mkdir -p "$pages"
 
-# What the languages' own builds make, where they have not been run.
-[ -e build/java/javadoc/index.html ] || bash bindings/java/build.sh "$build"
-if [ ! -e "$build/bindings/python/package" ]; then
-  cmake -S . -B "$build" -DSIDBEAM_PYTHON=ON -DPython_EXECUTABLE=/usr/bin/python3 >"$work/build.log"
-  cmake --build "$build" --target sidbeam_python >>"$work/build.log"
-fi
+javadoc=build/java/javadoc/index.html
+# Comments may have changed since the languages' own builds.
+{
+  if [ ! -e $javadoc ] || [ -n "$(find bindings/java/src/main -newer $javadoc)" ]; then
+    bash bindings/java/build.sh "$build"
+  fi
+  cmake -S . -B "$build" -DSIDBEAM_PYTHON=ON -DPython_EXECUTABLE=/usr/bin/python3
+  cmake --build "$build" --target sidbeam_python
+} >"$work/build.log" 2>&1 || { tail -n 20 "$work/build.log"; exit 1; }
 
 venv=build/site-venv
 if ! compgen -G "$venv/lib/*/site-packages/furo" >/dev/null; then

@@ -7,6 +7,7 @@
 # SIDBEAM_JOBS                 processes at a time (default: cores)
 # SIDBEAM_CUDA_ARCHITECTURES   of the plugin, as CMAKE_CUDA_ARCHITECTURES (default: as users' builds); there is none
 #                              without nvcc, or with SIDBEAM_CUDA=OFF
+# PYTHON                       what the wheel is for (/usr/bin/python3)
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 umask 022
@@ -41,6 +42,7 @@ check_tree() {
 
 check_folder() {
   [ ! -e "$folder" ] || [ -e "$folder/SHA256SUMS" ] || fail "$folder is there, and is no release"
+  [ ! -e "$work" ] || [ -d "$out" ] || fail "$work is there, and is no build of a release"
   [ "$(uname -sm)" = "Linux x86_64" ] || fail "releases are made on Linux x86_64"
 }
 
@@ -73,7 +75,7 @@ go_module() {
 debian_packages() {
   say "Debian packages"
   quietly cmake --preset release "${options[@]}" -DCMAKE_INSTALL_PREFIX=/usr
-  quietly cmake --build build/release -j "$jobs" -- --quiet
+  quietly cmake --build build/release -- --quiet
   quietly cpack --config build/release/CPackConfig.cmake -B "$work/packages"
   mv "$work"/packages/*.deb "$out/"
 }
@@ -111,7 +113,7 @@ cuda_wheel() {
   grep -q '^SIDBEAM_CUDA:BOOL=ON' build/release/CMakeCache.txt || { say "no CUDA plugin"; return 0; }
   say "Python wheel of the CUDA plugin"
   quietly cmake build/old_glibc -DSIDBEAM_CUDA=ON
-  quietly cmake --build build/old_glibc -j "$jobs" --target sidbeam_cuda sidbeam_runner_cuda -- --quiet
+  quietly cmake --build build/old_glibc --target sidbeam_cuda sidbeam_runner_cuda -- --quiet
   quietly "$work/tools/bin/python" runtime/release/cuda_wheel.py "$version" build/old_glibc "$work/wheels"
   tag_wheel "$work"/wheels/sidbeam_cu13-*.whl libcublasLt.so.13 # of the wheel nvidia-cublas
 }
@@ -137,7 +139,7 @@ version=$1
 folder=$(realpath -m "${2:-build/dist}")
 work=$folder.work
 out=$work/files
-jobs=${SIDBEAM_JOBS:-$(nproc)}
+export CMAKE_BUILD_PARALLEL_LEVEL=${SIDBEAM_JOBS:-$(nproc)}
 check_version
 check_tree
 check_folder

@@ -360,8 +360,8 @@ func (r *Runner) enter(ctx context.Context, request Request,
 	return f.done()
 }
 
-// Drain waits until no request waits or runs, or until ctx ends. Errors: Cancelled (errors.Is finds the context's error
-// too), BadState (closed, or within Adjust).
+// Drain waits until no request waits or runs, or until ctx ends, which it notices within 0.1 s. Errors: Cancelled
+// (errors.Is finds the context's error too), BadState (closed, or within Adjust).
 func (r *Runner) Drain(ctx context.Context) error {
 	if err := r.usable("Drain"); err != nil {
 		return err

@@ -5,9 +5,9 @@
 can_isolate() {
   local program
   for program in dpkg-query apt-cache unshare chroot; do
-    command -v $program >/dev/null || { say "no $program: what needs an empty root is left out"; return 1; }
+    command -v $program >/dev/null || { say "no $program: an empty root cannot be had"; return 1; }
   done
-  isolated true 2>/dev/null || { say "unshare is not allowed: what needs an empty root is left out"; return 1; }
+  isolated true 2>/dev/null || { say "unshare is not allowed: an empty root cannot be had"; return 1; }
 }
 
 isolated() {

@@ -59,7 +59,7 @@ conan_recipe() {
   } >>"$work/conan/profiles/default"
   local options
   for options in "" "-o sidbeam/*:command=True"; do
-    quietly "$work/tools/bin/conan" create runtime/release/conan --no-remote -s compiler.cppstd=20 $options
+    quietly "$work/tools/bin/conan" create runtime/release/conan --no-remote $options
   done
 }
 

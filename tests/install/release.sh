@@ -3,7 +3,8 @@
 # they would be wrong; and each of them used where nothing else of this tree, and no compiler, is.
 #   tests/install/release.sh
 # What is compiled comes out of the compiler's cache where that has it; SIDBEAM_RELEASE_COMPILE=twice compiles anew in
-# the second folder (with SIDBEAM_CUDA=OFF: what nvcc makes depends on the folder). SPDX-License-Identifier: Apache-2.0
+# the second folder (with SIDBEAM_CUDA=OFF: what nvcc makes depends on the folder).
+# SIDBEAM_RELEASE_ISOLATE=no leaves out what needs an empty root. SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 tree=$PWD
@@ -57,7 +58,9 @@ refusals() {
   rm "$clone/new"
   mkdir "$work/mine"
   refuses "$work/mine is there, and is no release" bash "$clone/runtime/release.sh" "$version" "$work/mine"
-  rmdir "$work/mine"
+  mv "$work/mine" "$work/mine.work"
+  refuses "mine.work is there, and is no build of a release" bash "$clone/runtime/release.sh" "$version" "$work/mine"
+  rmdir "$work/mine.work"
   [ ! -e "$clone/build" ] || fail "a refusal left files"
 }
 
@@ -143,12 +146,12 @@ go_module() {
   say "the Go module by GOPROXY=file://, with the library of the packages"
   local module=$work/go package
   mkdir -p "$module/bin" "$module/library"
-  for program in go gcc pkg-config; do ln -s "$(command -v $program)" "$module/bin/"; done
+  for program in go gcc as ld pkg-config; do ln -s "$(command -v $program)" "$module/bin/"; done
   for package in "$out"/libsidbeam*.deb; do dpkg-deb --extract "$package" "$module/library"; done
   cp samples/go/minimal/main.go "$module/"
   printf 'module stranger\n\ngo 1.19\n\nrequire sidbeam.io/sidbeam v%s\n' "$version" >"$module/go.mod"
   local libraries=$module/library/usr/lib/x86_64-linux-gnu
-  (cd "$module" && env --ignore-environment PATH="$module/bin:/usr/bin/" HOME="$module/home" \
+  (cd "$module" && env --ignore-environment PATH="$module/bin" HOME="$module/home" \
     GOPROXY="file://$out/go" GONOSUMDB=sidbeam.io GOFLAGS=-mod=mod GOCACHE="$module/cache" \
     PKG_CONFIG_PATH="$libraries/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$module/library" go build -o minimal .) ||
     fail "go build"
@@ -187,7 +190,8 @@ listed
 nameless
 bill_of_materials
 go_module
-if can_isolate; then
+if [ "${SIDBEAM_RELEASE_ISOLATE:-}" != no ]; then
+  can_isolate || fail "no empty root (SIDBEAM_RELEASE_ISOLATE=no leaves out what needs one)"
   root=$work/root
   make_root "$root" python3-venv openjdk-17-jre-headless libstdc++6 libsimdjson14
   cc samples/minimal.c -I include -o "$work/minimal" "$work/go/library/usr/lib/x86_64-linux-gnu/libsidbeam.so.1"

@@ -8,7 +8,7 @@ function(run)
   execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
 endfunction()
 
-# Every dependency and feature that the port names is one that is known here.
+# What is asked for is a feature of the port. Its dependencies are not looked at: the system has them all.
 file(READ ${PORT}/vcpkg.json manifest)
 string(JSON name GET "${manifest}" name)
 string(JSON version GET "${manifest}" version)

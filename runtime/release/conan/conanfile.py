@@ -8,7 +8,6 @@ import re
 
 from conan import ConanFile
 from conan.errors import ConanInvalidConfiguration
-from conan.tools.build import check_min_cppstd
 from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
 from conan.tools.files import copy, rmdir
 
@@ -43,7 +42,6 @@ class Sidbeam(ConanFile):
     def validate(self):
         if self.settings.os != "Linux":
             raise ConanInvalidConfiguration("sidbeam is for Linux")
-        check_min_cppstd(self, 20)
 
     def requirements(self):
         for name in ("flatbuffers/[>=2.0.8]", "highway/[>=1.0.3 <2]", "xxhash/[>=0.8.1 <1]"):

@@ -33,12 +33,13 @@ final class Records {
     RecordComponent[] components = COMPONENTS.get(one.getClass());
     Object[] values = values(one);
     for (int i = 0; i < values.length; i++) {
-      text.add(components[i].getName() + "=" + text(values[i]));
+      text.add(components[i].getName() + "=" + shown(values[i]));
     }
     return text.toString();
   }
 
-  private static String text(Object value) {
+  /** A value, or the first elements of an array. */
+  static String shown(Object value) {
     if (value == null || !value.getClass().isArray()) {
       return String.valueOf(value);
     }

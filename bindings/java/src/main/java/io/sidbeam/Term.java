@@ -2,6 +2,7 @@
 package io.sidbeam;
 
 import java.io.ByteArrayOutputStream;
+import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /** A question to one attribute of the items. A row that is null fails all but {@link #isNull}. Immutable. */
@@ -42,11 +43,8 @@ public final class Term {
   final long[] doubleBits;
   final byte[] bools;
   final byte[] strings;
-  private final String shown;
 
-  private Term(String attribute, int op, long[] integers, long[] doubleBits, byte[] bools, byte[] strings,
-      String shown) {
-    this.shown = attribute + " " + shown;
+  private Term(String attribute, int op, long[] integers, long[] doubleBits, byte[] bools, byte[] strings) {
     this.attribute = Text.in(Buffers.given(attribute, "attribute"), "attribute");
     this.op = op;
     this.integers = integers;
@@ -68,7 +66,7 @@ public final class Term {
    * @return the term
    */
   public static Term integers(String attribute, Op op, long... values) {
-    return new Term(attribute, code(op), values.clone(), null, null, null, op + " " + Arrays.toString(values));
+    return new Term(attribute, code(op), values.clone(), null, null, null);
   }
 
   /**
@@ -82,7 +80,7 @@ public final class Term {
    */
   public static Term numbers(String attribute, Op op, double... values) {
     long[] bits = Arrays.stream(values).mapToLong(Double::doubleToRawLongBits).toArray();
-    return new Term(attribute, code(op), null, bits, null, null, op + " " + Arrays.toString(values));
+    return new Term(attribute, code(op), null, bits, null, null);
   }
 
   /**
@@ -93,8 +91,7 @@ public final class Term {
    * @return the term
    */
   public static Term bool(String attribute, boolean value) {
-    return new Term(attribute, Op.EQUAL.code, null, null, new byte[] {(byte) (value ? 1 : 0)}, null,
-        Op.EQUAL + " " + value);
+    return new Term(attribute, Op.EQUAL.code, null, null, new byte[] {(byte) (value ? 1 : 0)}, null);
   }
 
   /**
@@ -111,7 +108,7 @@ public final class Term {
       String name = "values[" + i + "]";
       bytes.writeBytes(Text.in(Buffers.given(values[i], name), name));
     }
-    return new Term(attribute, code(op), null, null, null, bytes.toByteArray(), op + " " + Arrays.toString(values));
+    return new Term(attribute, code(op), null, null, null, bytes.toByteArray());
   }
 
   /**
@@ -121,12 +118,35 @@ public final class Term {
    * @return the term
    */
   public static Term isNull(String attribute) {
-    return new Term(attribute, Native.SIDBEAM_TERM_IS_NULL, null, null, null, null, "is null");
+    return new Term(attribute, Native.SIDBEAM_TERM_IS_NULL, null, null, null, null);
   }
 
   /** For people: the attribute, what is asked, and its values. */
   @Override
   public String toString() {
-    return shown;
+    String name = text(attribute)[0];
+    if (op == Native.SIDBEAM_TERM_IS_NULL) {
+      return name + " is null";
+    }
+    Op asked = Arrays.stream(Op.values()).filter(one -> one.code == op).findFirst().orElseThrow();
+    return name + " " + asked + " " + Records.shown(values());
+  }
+
+  private Object values() {
+    if (integers != null) {
+      return integers;
+    }
+    if (doubleBits != null) {
+      return Arrays.stream(doubleBits).mapToDouble(Double::longBitsToDouble).toArray();
+    }
+    return bools != null ? (Object) (bools[0] != 0) : text(strings);
+  }
+
+  /** Texts that end with NUL each. */
+  private static String[] text(byte[] bytes) {
+    if (bytes.length == 0) {
+      return new String[0];
+    }
+    return new String(bytes, 0, bytes.length - 1, StandardCharsets.UTF_8).split("\0", -1);
   }
 }

@@ -100,6 +100,10 @@ class RecordsTest {
     assertEquals("rating LESS [0.5]", Term.numbers("rating", Term.Op.LESS, 0.5).toString());
     assertEquals("new EQUAL true", Term.bool("new", true).toString());
     assertEquals("brand ANY_OF [a, b]", Term.strings("brand", Term.Op.ANY_OF, "a", "b").toString());
+    assertEquals("brand ANY_OF []", Term.strings("brand", Term.Op.ANY_OF).toString());
+    assertEquals("brand IN [, b]", Term.strings("brand", Term.Op.IN, "", "b").toString());
+    assertEquals("id IN [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ... of 1000]",
+        Term.integers("id", Term.Op.IN, new long[1000]).toString());
     assertEquals("brand is null", Term.isNull("brand").toString());
   }
 }
