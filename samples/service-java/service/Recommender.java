@@ -87,7 +87,7 @@ final class Recommender implements AutoCloseable {
       return CompletableFuture.completedFuture(null);
     }
     try {
-      return runner.submit(new Request(tokens).group(options.group).catalogue(scope.catalogue()).deadline(time));
+      return runner.submit(new Request(tokens).group(options.group).constraint(scope.constrainer()).deadline(time));
     } catch (SidbeamException e) {
       return CompletableFuture.failedFuture(e);
     }

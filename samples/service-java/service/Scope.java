@@ -2,7 +2,7 @@
 package service;
 
 import com.google.gson.JsonArray;
-import io.sidbeam.Catalogue;
+import io.sidbeam.Constrainer;
 import io.sidbeam.Constraint;
 import io.sidbeam.ConstraintInfo;
 import io.sidbeam.ItemList;
@@ -33,7 +33,7 @@ record Scope(Serving serving, Constraint constraint, Long unknownExcluded, Long 
     }
   }
 
-  Catalogue catalogue() {
+  Constrainer constrainer() {
     return constraint == null ? serving.index : constraint;
   }
 

@@ -115,7 +115,7 @@ public final class Beams {
   }
 
   /**
-   * Places in the catalogue, opaque: see {@link ConstraintSet}.
+   * Places in the trie, opaque: see {@link ConstraintSet}.
    *
    * @return [S, M], -1 dead; always the same buffer
    */

@@ -7,7 +7,7 @@ import java.lang.ref.Reference;
  * What a beam must stay inside: an index, whole or under rules. It holds the index, which may be closed before it.
  * Immutable; any threads may use it.
  */
-public final class Constraint extends NativeObject implements Catalogue {
+public final class Constraint extends NativeObject implements Constrainer {
   /**
    * Makes a constraint of all of an index.
    *
@@ -18,7 +18,7 @@ public final class Constraint extends NativeObject implements Catalogue {
   }
 
   /**
-   * Makes a constraint under rules, for one request: {@link Start#catalogues}, {@link Request#catalogue}, a {@link
+   * Makes a constraint under rules, for one request: {@link Start#constraints}, {@link Request#constraint}, a {@link
    * ConstraintSet}. A search under it returns, bit for bit, what a search of an index of the allowed items alone would;
    * only ordinals and item rows are the index's. It is cheap; closed, it gives its memory back to the index. On the
    * CPU, with {@link Strategy#TRIE}; fails with {@link Status#MISSING_SECTION} on an index without {@link Kind#TRIE}.
@@ -110,19 +110,19 @@ public final class Constraint extends NativeObject implements Catalogue {
     return ConstraintInfo.of(numbers, fingerprint);
   }
 
-  /** A catalogue as a constraint: itself, or the one that an index keeps. */
-  static Constraint of(Catalogue catalogue) {
-    return catalogue instanceof Index index ? index.constraint() : (Constraint) catalogue;
+  /** An index or a constraint as a constraint: itself, or the one that an index keeps. */
+  static Constraint of(Constrainer given) {
+    return given instanceof Index index ? index.constraint() : (Constraint) given;
   }
 
   /** The same for a list, which may be null, as any entry may. */
-  static Constraint[] of(Catalogue[] catalogues) {
-    if (catalogues == null) {
+  static Constraint[] of(Constrainer[] given) {
+    if (given == null) {
       return null;
     }
-    Constraint[] constraints = new Constraint[catalogues.length];
-    for (int i = 0; i < catalogues.length; i++) {
-      constraints[i] = catalogues[i] == null ? null : of(catalogues[i]);
+    Constraint[] constraints = new Constraint[given.length];
+    for (int i = 0; i < given.length; i++) {
+      constraints[i] = given[i] == null ? null : of(given[i]);
     }
     return constraints;
   }

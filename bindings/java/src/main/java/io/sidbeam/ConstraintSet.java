@@ -8,9 +8,9 @@ import java.nio.LongBuffer;
 
 /**
  * Stateless forms, for engines that own the beam loop and keep one state per sequence. A state is a word: -1 is dead, 0
- * the beginning. It means something only with the catalogue that made it; any other value is safe, and dead. Each entry
- * of a call names its catalogue in `which`, by the place in the set; null: all follow the first. Any threads may use a
- * set at once.
+ * the beginning. It means something only with the constraint that made it; any other value is safe, and dead. Each
+ * entry of a call names its constraint in `which`, by the place in the set; null: all follow the first. Any threads may
+ * use a set at once.
  *
  * <p>Buffers are direct, in the machine's order, and are used from position to limit. On a set of a device
  * ({@link ConstraintSetConfig#cuda}) arrays are {@link DevicePointer}s, and work is enqueued on `stream` without
@@ -31,10 +31,10 @@ public final class ConstraintSet extends NativeObject {
 
   private static long create(ConstraintSetConfig config) {
     Runtime runtime = Runtime.orDefault(config.runtime);
-    Constraint[] constraints = new Constraint[config.catalogues.length];
+    Constraint[] constraints = new Constraint[config.constraints.length];
     long[] handles = new long[constraints.length];
     for (int i = 0; i < handles.length; i++) {
-      constraints[i] = Constraint.of(Buffers.given(config.catalogues[i], "a catalogue"));
+      constraints[i] = Constraint.of(Buffers.given(config.constraints[i], "a constraint"));
       handles[i] = constraints[i].handle;
     }
     Vocabulary v = config.vocabulary;
@@ -44,7 +44,7 @@ public final class ConstraintSet extends NativeObject {
     } finally {
       Reference.reachabilityFence(runtime);
       Reference.reachabilityFence(constraints);
-      Reference.reachabilityFence(config.catalogues);
+      Reference.reachabilityFence(config.constraints);
       Log.drain();
     }
   }
@@ -54,7 +54,7 @@ public final class ConstraintSet extends NativeObject {
    *
    * @param which [count] or null
    * @param codes [count, stride]
-   * @param stride elements from prefix to prefix; 0: the most levels of any catalogue; {@link Rows#BROADCAST}: one
+   * @param stride elements from prefix to prefix; 0: the most levels of any constraint; {@link Rows#BROADCAST}: one
    *     prefix for all
    * @param lengths [count] codes of each prefix, 0 for the beginning
    * @param out gets [count]; -1 for a prefix that no SID has
@@ -69,7 +69,7 @@ public final class ConstraintSet extends NativeObject {
    *
    * @param which int32 [count] or null
    * @param codes int32 [count, stride]
-   * @param stride elements from prefix to prefix; 0: the most levels of any catalogue; {@link Rows#BROADCAST}: one
+   * @param stride elements from prefix to prefix; 0: the most levels of any constraint; {@link Rows#BROADCAST}: one
    *     prefix for all
    * @param lengths int32 [count]
    * @param out gets int64 [count]
@@ -184,7 +184,7 @@ public final class ConstraintSet extends NativeObject {
    *
    * @param which [count] or null
    * @param states [count]
-   * @param wordsPerRow 32 times this covers the columns of every level of every catalogue
+   * @param wordsPerRow 32 times this covers the columns of every level of every constraint
    * @param words gets [count, wordsPerRow]
    */
   public void bitmask(IntBuffer which, LongBuffer states, long wordsPerRow, IntBuffer words) {
@@ -197,7 +197,7 @@ public final class ConstraintSet extends NativeObject {
    *
    * @param which int32 [count] or null
    * @param states int64 [count]
-   * @param wordsPerRow 32 times this covers the columns of every level of every catalogue
+   * @param wordsPerRow 32 times this covers the columns of every level of every constraint
    * @param words gets int32 [count, wordsPerRow]
    * @param stream a cudaStream_t as a number
    */

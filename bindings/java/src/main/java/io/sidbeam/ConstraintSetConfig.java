@@ -3,7 +3,7 @@ package io.sidbeam;
 
 /** What a {@link ConstraintSet} is made of; every setter returns this object. */
 public final class ConstraintSetConfig {
-  final Catalogue[] catalogues;
+  final Constrainer[] constraints;
   Runtime runtime;
   Vocabulary vocabulary = new Vocabulary();
   int deviceType = Native.SIDBEAM_DEVICE_CPU;
@@ -12,10 +12,10 @@ public final class ConstraintSetConfig {
   /**
    * A set on the CPU.
    *
-   * @param catalogues held by the set; each needs {@link Kind#TRIE}. An entry of a call names one by its place here
+   * @param constraints held by the set; each needs {@link Kind#TRIE}. An entry of a call names one by its place here
    */
-  public ConstraintSetConfig(Catalogue... catalogues) {
-    this.catalogues = catalogues.clone();
+  public ConstraintSetConfig(Constrainer... constraints) {
+    this.constraints = constraints.clone();
   }
 
   /**

@@ -18,14 +18,14 @@ final class Desk {
   /** A request under way. */
   static final class Entry {
     final Object context;
-    final Catalogue catalogue;
+    final Constrainer constraint;
     final CompletableFuture<Result> future;
     final Runner runner; // kept by what it still owes
     volatile Throwable raised; // by adjust
 
-    Entry(Object context, Catalogue catalogue, CompletableFuture<Result> future, Runner runner) {
+    Entry(Object context, Constrainer constraint, CompletableFuture<Result> future, Runner runner) {
       this.context = context;
-      this.catalogue = catalogue;
+      this.constraint = constraint;
       this.future = future;
       this.runner = runner;
     }
@@ -117,7 +117,7 @@ final class Desk {
   private void finish(long[] numbers) {
     Entry entry = forget(numbers[Native.FLAT_RESULT_TAG]);
     try {
-      entry.future.complete(Result.take(numbers, entry.catalogue));
+      entry.future.complete(Result.take(numbers, entry.constraint));
     } catch (SidbeamException e) {
       entry.future.completeExceptionally(entry.failure(e));
     }

@@ -105,7 +105,7 @@ public final class DraftConfig {
 
   /**
    * Puts the decoder on a CUDA device: see {@link DraftDecoder#runOn}. The weights are uploaded for the head's first
-   * decoder there, the index if it is not there yet; those of runs' catalogues must be.
+   * decoder there, the index if it is not there yet; those of runs' constraints must be.
    *
    * @param deviceId number of the device
    * @return this

@@ -61,17 +61,17 @@ public final class DraftDecoder extends NativeObject {
    * be used as before.
    *
    * @param hidden [requests, L + 1, D]: h_0, then a state per placeholder, of any type
-   * @param catalogues [requests], an entry null: the decoder's index; null: that for all
+   * @param constraints [requests], an entry null: the decoder's index; null: that for all
    * @param widths [requests] beams, 1 .. M, or 0 for M; null: M; or [requests, W] per level, as in {@link
    *     Start#widths(java.nio.IntBuffer, int)}
    * @return new arrays
    */
-  public Drafts run(Rows hidden, Catalogue[] catalogues, int[] widths) {
+  public Drafts run(Rows hidden, Constrainer[] constraints, int[] widths) {
     if (deviceType != Native.SIDBEAM_DEVICE_CPU) {
       throw new SidbeamException(Status.BAD_STATE, "the decoder's drafts are on a device: runOn()");
     }
     Rows rows = Buffers.given(hidden, "hidden");
-    Constraint[] constraints = Constraint.of(catalogues);
+    Constraint[] held = Constraint.of(constraints);
     if (rows.slots < 1 || rows.slots > requests) {
       throw SidbeamException.invalid("the number of slots of hidden is " + rows.slots + ", expected 1.." + requests);
     }
@@ -81,43 +81,43 @@ public final class DraftDecoder extends NativeObject {
         new int[Math.multiplyExact(all, levels)], new float[all], new long[all]);
     try {
       Native.flat_draft_decoder_run(handle, rows.memory, rows.elements, rows.dtype, rows.deviceType, rows.deviceId,
-          rows.slots, rows.rows, rows.columns, rows.slotStride, rows.rowStride, Constraint.handles(constraints), widths,
+          rows.slots, rows.rows, rows.columns, rows.slotStride, rows.rowStride, Constraint.handles(held), widths,
           widthLevels(widths, rows.slots), drafts.live(), drafts.errors(), drafts.sids(), drafts.scores(),
           drafts.ordinals());
     } finally {
-      Reference.reachabilityFence(constraints);
+      Reference.reachabilityFence(held);
       Reference.reachabilityFence(this);
     }
     return drafts;
   }
 
   /**
-   * Enqueues a run of a decoder on CUDA, and does not wait for it. Fails as {@link #run(Rows, Catalogue[], int[])}
+   * Enqueues a run of a decoder on CUDA, and does not wait for it. Fails as {@link #run(Rows, Constrainer[], int[])}
    * does, and with {@link Status#UNSUPPORTED} (a decoder on the CPU), {@link Status#BAD_STATE} (an index that is
    * not on the device, a stream that is being captured) or {@link Status#DEVICE_ERROR}.
    *
    * @param hidden [requests, L + 1, D], of {@link Rows#device}
-   * @param catalogues [requests], an entry null: the decoder's index; null: that for all
+   * @param constraints [requests], an entry null: the decoder's index; null: that for all
    * @param widths [requests] beams, 1 .. M, or 0 for M; null: M; or [requests, W] per level, as in {@link
    *     Start#widths(java.nio.IntBuffer, int)}
    * @param stream a cudaStream_t as a number
    * @return always the same addresses, to be read in the order of the stream
    */
-  public DeviceDrafts runOn(Rows hidden, Catalogue[] catalogues, int[] widths, long stream) {
-    return enqueue(Native.FLAT_DRAFT_RUN, hidden, catalogues, widths, stream);
+  public DeviceDrafts runOn(Rows hidden, Constrainer[] constraints, int[] widths, long stream) {
+    return enqueue(Native.FLAT_DRAFT_RUN, hidden, constraints, widths, stream);
   }
 
   /**
    * The first half of {@link #runOn}, for CUDA graphs, which hold the second alone: starts as many requests as there
-   * are hidden states, which it does not read, and holds the catalogues until the next start.
+   * are hidden states, which it does not read, and holds the constraints until the next start.
    *
    * @param hidden as above
-   * @param catalogues as above
+   * @param constraints as above
    * @param widths as above
    * @param stream as above
    */
-  public void startOn(Rows hidden, Catalogue[] catalogues, int[] widths, long stream) {
-    enqueue(Native.FLAT_DRAFT_START, hidden, catalogues, widths, stream);
+  public void startOn(Rows hidden, Constrainer[] constraints, int[] widths, long stream) {
+    enqueue(Native.FLAT_DRAFT_START, hidden, constraints, widths, stream);
   }
 
   /**
@@ -139,16 +139,16 @@ public final class DraftDecoder extends NativeObject {
   }
 
   /** What a half of a run gives, or both; a start gives null. */
-  private DeviceDrafts enqueue(int what, Rows hidden, Catalogue[] catalogues, int[] widths, long stream) {
+  private DeviceDrafts enqueue(int what, Rows hidden, Constrainer[] constraints, int[] widths, long stream) {
     Rows rows = Buffers.given(hidden, "hidden");
-    Constraint[] constraints = Constraint.of(catalogues);
+    Constraint[] held = Constraint.of(constraints);
     long[] places = new long[Native.FLAT_DRAFTS_COUNT];
     try {
       Native.flat_draft_decoder_enqueue(handle, what, rows.memory, rows.elements, rows.dtype, rows.deviceType,
           rows.deviceId, rows.slots, rows.rows, rows.columns, rows.slotStride, rows.rowStride,
-          Constraint.handles(constraints), widths, widthLevels(widths, rows.slots), stream, places);
+          Constraint.handles(held), widths, widthLevels(widths, rows.slots), stream, places);
     } finally {
-      Reference.reachabilityFence(constraints);
+      Reference.reachabilityFence(held);
       Reference.reachabilityFence(this);
     }
     return what == Native.FLAT_DRAFT_START ? null : DeviceDrafts.of(this, places, rows.slots, beams, levels);

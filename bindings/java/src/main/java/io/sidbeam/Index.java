@@ -19,7 +19,7 @@ import java.util.function.Supplier;
  * <p>SIDs are sorted (code by code, the end of a SID after every code) and distinct; a SID's position is its ordinal.
  * An item row is a position in the list of items, ordered by ordinal, then priority falling, then id rising.
  */
-public final class Index extends NativeObject implements Catalogue {
+public final class Index extends NativeObject implements Constrainer {
   private Constraint constraint;
   private volatile IndexInfo info;
 

@@ -13,7 +13,7 @@ public final class Request {
   long deadlineUs;
   long seed;
   long samplingRequest;
-  Catalogue catalogue;
+  Constrainer constraint;
   Object context;
 
   /**
@@ -86,12 +86,12 @@ public final class Request {
   /**
    * What the request runs under.
    *
-   * @param catalogue null (the default): the runner's; another must have the same codes per level and, where
+   * @param constraint null (the default): the runner's; another must have the same codes per level and, where
    *     both name one, codebook
    * @return this
    */
-  public Request catalogue(Catalogue catalogue) {
-    this.catalogue = catalogue;
+  public Request constraint(Constrainer constraint) {
+    this.constraint = constraint;
     return this;
   }
 

@@ -19,20 +19,20 @@ import java.util.Arrays;
  * @param draftedLevels that the draft wrote ahead
  * @param acceptedLevels of these, the ones that were right: passes saved
  * @param drafting of ran, what drafting took: of the whole batch, which each request waits for
- * @param catalogue that it ran under
+ * @param constraint that it ran under
  */
 public record Result(int levels, int[] sids, float[] scores, long[] ordinals, long request, Duration queued,
     Duration ran, int batch, int rounds, int draftedLevels, int acceptedLevels, Duration drafting,
-    Catalogue catalogue) {
+    Constrainer constraint) {
   /** Takes the result out of native memory, or throws the request's failure. */
-  static Result take(long[] n, Catalogue catalogue) {
+  static Result take(long[] n, Constrainer constraint) {
     int live = (int) n[Native.FLAT_RESULT_LIVE];
     int levels = (int) n[Native.FLAT_RESULT_LEVELS];
     Result result = new Result(levels, new int[live * levels], new float[live], new long[live],
         n[Native.FLAT_RESULT_REQUEST], ofMicros(n[Native.FLAT_RESULT_QUEUED_US]),
         ofMicros(n[Native.FLAT_RESULT_RUN_US]), (int) n[Native.FLAT_RESULT_BATCH],
         (int) n[Native.FLAT_RESULT_ROUNDS], (int) n[Native.FLAT_RESULT_DRAFTED_LEVELS],
-        (int) n[Native.FLAT_RESULT_ACCEPTED_LEVELS], ofMicros(n[Native.FLAT_RESULT_DRAFT_US]), catalogue);
+        (int) n[Native.FLAT_RESULT_ACCEPTED_LEVELS], ofMicros(n[Native.FLAT_RESULT_DRAFT_US]), constraint);
     Native.flat_result_take(n[Native.FLAT_RESULT_NUMBER], result.sids, result.scores, result.ordinals);
     return result;
   }
@@ -73,7 +73,7 @@ public record Result(int levels, int[] sids, float[] scores, long[] ordinals, lo
    * @return a new array
    */
   public long[] itemRows() {
-    return itemRows(0, 0, false);
+    return itemRowsOf(0, 0, false);
   }
 
   /**
@@ -84,21 +84,21 @@ public record Result(int levels, int[] sids, float[] scores, long[] ordinals, lo
    * @param distinct whether an item that several SIDs have is listed once, with the best of them
    * @return a new array
    */
-  public long[] itemRows(long limitPerSid, long limit, boolean distinct) {
-    return itemRows(new ItemLimits().perSid(limitPerSid).limit(limit).distinct(distinct)).rows();
+  public long[] itemRowsOf(long limitPerSid, long limit, boolean distinct) {
+    return itemRowsOf(new ItemLimits().perSid(limitPerSid).limit(limit).distinct(distinct)).rows();
   }
 
   /**
-   * The item rows of the SIDs, as far as limits and a cap go: {@code itemRows(new ItemLimits().cap(2, "brand"))}. Fails
-   * as {@link #itemRows()} does.
+   * The item rows of the SIDs, as far as limits and a cap go: {@code itemRowsOf(new ItemLimits().cap(2, "brand"))}.
+   * Fails as {@link #itemRows()} does.
    *
    * @param limits read
    * @return the rows, where those of each SID are, and whether any were left out
    */
-  public ItemRows itemRows(ItemLimits limits) {
-    return catalogue instanceof Index index
+  public ItemRows itemRowsOf(ItemLimits limits) {
+    return constraint instanceof Index index
         ? index.itemRowsOf(ordinals, limits)
-        : ((Constraint) catalogue).itemRowsOf(ordinals, limits);
+        : ((Constraint) constraint).itemRowsOf(ordinals, limits);
   }
 
   /** By content, arrays too. */

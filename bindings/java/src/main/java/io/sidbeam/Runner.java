@@ -21,7 +21,7 @@ import java.util.concurrent.CompletionException;
  */
 public final class Runner extends NativeObject {
   private final Desk desk;
-  private final Catalogue catalogue;
+  private final Constrainer constraint;
 
   /**
    * Makes a runner, its lanes' memory and their threads. Fails with {@link Status#INVALID_ARGUMENT},
@@ -32,23 +32,23 @@ public final class Runner extends NativeObject {
    */
   public Runner(RunnerConfig config) {
     super(create(Buffers.given(config, "config")));
-    catalogue = config.catalogue;
-    int[] codes = Constraint.of(catalogue).info().codes();
+    constraint = config.constraint;
+    int[] codes = Constraint.of(constraint).info().codes();
     desk = new Desk(Native.flat_runner_events(handle), config, codes);
   }
 
   private static long create(RunnerConfig config) {
     Runtime runtime = Runtime.orDefault(config.runtime);
-    Constraint constraint = Constraint.of(config.catalogue);
+    Constraint held = Constraint.of(config.constraint);
     Vocabulary v = config.vocabulary;
     try {
       return Native.flat_runner_create(runtime.handle, config.model.handle,
           config.draft == null ? 0 : config.draft.handle, config.head == null ? 0 : config.head.handle,
-          constraint.handle, config.numbers, config.inverseTemperature, config.softCap, v.offsets, v.maps, v.mapCodes,
+          held.handle, config.numbers, config.inverseTemperature, config.softCap, v.offsets, v.maps, v.mapCodes,
           v.endColumn, config.beginTokens, config.placeholders);
     } finally {
       Reference.reachabilityFence(runtime);
-      Reference.reachabilityFence(constraint);
+      Reference.reachabilityFence(held);
       Reference.reachabilityFence(config);
       Log.drain();
     }
@@ -66,21 +66,21 @@ public final class Runner extends NativeObject {
    */
   public Result run(Request request) {
     refuseWithin("run");
-    Catalogue under = request.catalogue == null ? catalogue : request.catalogue;
+    Constrainer under = request.constraint == null ? constraint : request.constraint;
     Desk.Entry entry = new Desk.Entry(request.context, under, null, null);
     long tag = desk.admit(entry);
     long[] numbers = new long[Native.FLAT_RESULT_COUNT];
-    Constraint constraint = constraintOf(request);
+    Constraint own = constraintOf(request);
     try {
       Native.flat_runner_run(handle, tag, request.tokens, request.group, request.beams, request.widths,
-          request.priority, constraint == null ? 0 : constraint.handle, request.deadlineUs, request.seed,
+          request.priority, own == null ? 0 : own.handle, request.deadlineUs, request.seed,
           request.samplingRequest, numbers);
       return Result.take(numbers, under);
     } catch (SidbeamException e) {
       throw unchecked(entry.failure(e));
     } finally {
       desk.forget(tag);
-      Reference.reachabilityFence(constraint);
+      Reference.reachabilityFence(own);
       Reference.reachabilityFence(this);
     }
   }
@@ -97,13 +97,13 @@ public final class Runner extends NativeObject {
    */
   public CompletableFuture<Result> submit(Request request) {
     Pending future = new Pending();
-    Catalogue under = request.catalogue == null ? catalogue : request.catalogue;
-    Constraint constraint = constraintOf(request);
+    Constrainer under = request.constraint == null ? constraint : request.constraint;
+    Constraint own = constraintOf(request);
     long tag = desk.admit(new Desk.Entry(request.context, under, future, this));
     boolean taken = false;
     try {
       future.number = Native.flat_runner_submit(handle, tag, request.tokens, request.group, request.beams,
-          request.widths, request.priority, constraint == null ? 0 : constraint.handle, request.deadlineUs,
+          request.widths, request.priority, own == null ? 0 : own.handle, request.deadlineUs,
           request.seed, request.samplingRequest);
       taken = true;
       return future;
@@ -111,13 +111,13 @@ public final class Runner extends NativeObject {
       if (!taken) {
         desk.forget(tag);
       }
-      Reference.reachabilityFence(constraint);
+      Reference.reachabilityFence(own);
       Reference.reachabilityFence(this);
     }
   }
 
   private static Constraint constraintOf(Request request) {
-    return request.catalogue == null ? null : Constraint.of(request.catalogue);
+    return request.constraint == null ? null : Constraint.of(request.constraint);
   }
 
   private static RuntimeException unchecked(Throwable thrown) {

@@ -7,7 +7,7 @@ import java.util.function.Consumer;
 /** What a {@link Runner} is made with; every setter returns this object. */
 public final class RunnerConfig {
   final Model model;
-  final Catalogue catalogue;
+  final Constrainer constraint;
   final long[] numbers = new long[Native.FLAT_RUNNER_COUNT];
   Runtime runtime;
   Vocabulary vocabulary = new Vocabulary();
@@ -23,11 +23,11 @@ public final class RunnerConfig {
    * One beam, strategy trie, log-softmax over all tokens, one lane with a thread of its own, requests one by one.
    *
    * @param model the runner holds it
-   * @param catalogue of requests that name none; the runner holds it
+   * @param constraint of requests that name none; the runner holds it
    */
-  public RunnerConfig(Model model, Catalogue catalogue) {
+  public RunnerConfig(Model model, Constrainer constraint) {
     this.model = Buffers.given(model, "model");
-    this.catalogue = Buffers.given(catalogue, "catalogue");
+    this.constraint = Buffers.given(constraint, "constraint");
     beams(1).strategy(Strategy.TRIE).normalization(Normalization.FULL).lanes(1).laneThreads(true);
   }
 

@@ -32,7 +32,7 @@ public final class Session extends NativeObject {
   private volatile Beams views;
 
   /**
-   * Makes a session and all its memory. It holds the catalogue, which may be closed before it. Fails with
+   * Makes a session and all its memory. It holds the constraint, which may be closed before it. Fails with
    * {@link Status#MISSING_SECTION} where the strategy needs a kind that the index was built without.
    *
    * @param config read, not kept
@@ -48,7 +48,7 @@ public final class Session extends NativeObject {
 
   private static long create(SessionConfig config) {
     Runtime runtime = Runtime.orDefault(config.runtime);
-    Constraint constraint = Constraint.of(config.catalogue);
+    Constraint constraint = Constraint.of(config.constraint);
     Vocabulary v = config.vocabulary;
     try {
       return Native.flat_session_create(runtime.handle, constraint.handle, config.slots, config.beams,
@@ -57,7 +57,7 @@ public final class Session extends NativeObject {
     } finally {
       Reference.reachabilityFence(runtime);
       Reference.reachabilityFence(constraint);
-      Reference.reachabilityFence(config.catalogue);
+      Reference.reachabilityFence(config.constraint);
       Log.drain();
     }
   }
@@ -101,7 +101,7 @@ public final class Session extends NativeObject {
    * @param start which slots, and how
    */
   public void start(Start start) {
-    Constraint[] constraints = Constraint.of(start.catalogues);
+    Constraint[] constraints = Constraint.of(start.constraints);
     long[] handles = Constraint.handles(constraints);
     Sampling sampling = start.sampling;
     sampling.check(deviceType);
@@ -258,7 +258,7 @@ public final class Session extends NativeObject {
     out.fill(this, deviceType);
   }
 
-  /** Makes all slots idle and releases their catalogues. */
+  /** Makes all slots idle and releases their constraints. */
   public void stopAll() {
     try {
       Native.flat_session_stop(handle, null, 0, 0);
@@ -268,7 +268,7 @@ public final class Session extends NativeObject {
   }
 
   /**
-   * Makes slots idle and releases their catalogues. Stopping an idle slot does nothing.
+   * Makes slots idle and releases their constraints. Stopping an idle slot does nothing.
    *
    * @param slots different ones
    */

@@ -3,7 +3,7 @@ package io.sidbeam;
 
 /** What a {@link Session} is made with; every setter returns this object. */
 public final class SessionConfig {
-  final Catalogue catalogue;
+  final Constrainer constraint;
   Runtime runtime;
   int slots = 1;
   int beams = 1;
@@ -20,10 +20,10 @@ public final class SessionConfig {
   /**
    * One slot, one beam, strategy trie, log-softmax over full rows, on the CPU.
    *
-   * @param catalogue for slots that name none; the session holds it, and has its levels
+   * @param constraint for slots that name none; the session holds it, and has its levels
    */
-  public SessionConfig(Catalogue catalogue) {
-    this.catalogue = Buffers.given(catalogue, "catalogue");
+  public SessionConfig(Constrainer constraint) {
+    this.constraint = Buffers.given(constraint, "constraint");
   }
 
   /**

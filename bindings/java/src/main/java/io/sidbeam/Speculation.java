@@ -11,7 +11,7 @@ import java.nio.FloatBuffer;
  * alone, and with {@link Mode#STOCHASTIC} those of its own draw, whatever the draft says.
  *
  * <pre>
- * target.start(); draft.start();                                   // once per request, the same catalogues
+ * target.start(); draft.start();                                   // once per request, the same constraints
  * while (speculation.begin() &gt; 0) {                                // rounds, until no slot is active
  *   SpeculationTree tree = speculation.tree();
  *   for (; !tree.isComplete(); tree = speculation.tree()) {
@@ -98,7 +98,7 @@ public final class Speculation extends NativeObject {
 
   /**
    * Begins a round of some slots, passing over those that are done. Fails with {@link Status#INVALID_ARGUMENT} (a
-   * draft's slot under another catalogue, or of less width than the target has beams) or {@link Status#BAD_STATE} (a
+   * draft's slot under another constraint, or of less width than the target has beams) or {@link Status#BAD_STATE} (a
    * slot that is not started, or that others have stepped between rounds); then no slot has changed.
    *
    * @param slots different ones that are started; null: all

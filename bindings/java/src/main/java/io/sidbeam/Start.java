@@ -9,7 +9,7 @@ import java.nio.IntBuffer;
  */
 public final class Start {
   IntBuffer slots;
-  Catalogue[] catalogues;
+  Constrainer[] constraints;
   IntBuffer widths;
   int widthLevels;
   IntBuffer prefixes;
@@ -37,11 +37,11 @@ public final class Start {
   /**
    * The constraint of each slot.
    *
-   * @param catalogues [count], an entry null: the session's; null: the session's for all
+   * @param constraints [count], an entry null: the session's; null: the session's for all
    * @return this
    */
-  public Start catalogues(Catalogue... catalogues) {
-    this.catalogues = catalogues == null ? null : catalogues.clone();
+  public Start constraints(Constrainer... constraints) {
+    this.constraints = constraints == null ? null : constraints.clone();
     return this;
   }
 

@@ -60,7 +60,7 @@ class CasesTest {
         assertEquals(Messages.inJava(now.texts("want_message").get(0)), e.getMessage());
         checkBeams();
       }
-      case "set" -> set = new ConstraintSet(new ConstraintSetConfig(catalogues()).vocabulary(vocabulary()));
+      case "set" -> set = new ConstraintSet(new ConstraintSetConfig(constraints()).vocabulary(vocabulary()));
       case "prefixes" -> prefixes();
       case "advance" -> advance();
       case "mask" -> mask();
@@ -171,10 +171,10 @@ class CasesTest {
     checkBeams();
   }
 
-  private Catalogue[] catalogues() {
+  private Constrainer[] constraints() {
     int[] asked = now.ints("indexes");
     return asked == null ? null
-        : Arrays.stream(asked).mapToObj(i -> i < 0 ? null : indexes.get(i)).toArray(Catalogue[]::new);
+        : Arrays.stream(asked).mapToObj(i -> i < 0 ? null : indexes.get(i)).toArray(Constrainer[]::new);
   }
 
   private void stop() {
@@ -186,7 +186,7 @@ class CasesTest {
   }
 
   private void start() {
-    Start start = new Start().slots(now.intBuffer("slots")).catalogues(catalogues())
+    Start start = new Start().slots(now.intBuffer("slots")).constraints(constraints())
         .widths(now.intBuffer("widths"), now.integer("width_levels"))
         .inverseTemperatures(now.floatBuffer("inverse_temperatures")).softCaps(now.floatBuffer("soft_caps"));
     if (now.has("prefixes")) {

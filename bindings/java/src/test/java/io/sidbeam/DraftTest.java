@@ -197,7 +197,7 @@ class DraftTest {
       builder.add(new int[] {0, 1, 2, 7, 7, 7});
       try (Index two = builder.finish()) {
         Rows rows = Rows.dense(Buffers.floats(hidden), 2, LEVELS + 1, HIDDEN);
-        Drafts drafts = decoder.run(rows, new Catalogue[] {null, two}, new int[] {1, 0});
+        Drafts drafts = decoder.run(rows, new Constrainer[] {null, two}, new int[] {1, 0});
         assertArrayEquals(new int[] {1, 2}, drafts.live());
         assertArrayEquals(new long[] {-1, -1}, Arrays.copyOfRange(drafts.ordinals(), 6, 8));
         assertEquals(1, drafts.ordinals()[4] + drafts.ordinals()[5]);
@@ -228,7 +228,7 @@ class DraftTest {
     Rows good = Rows.dense(Buffers.floats(24), 1, LEVELS + 1, HIDDEN);
     refused(invalid, "widths[0] is 5, expected", () -> decoder.run(good, null, new int[] {5}));
     refused(invalid, "constraints[0] is of codebook 'others', expected 'books'",
-        () -> decoder.run(good, new Catalogue[] {index("others", Kind.TRIE)}, null));
+        () -> decoder.run(good, new Constrainer[] {index("others", Kind.TRIE)}, null));
     assertEquals(BEAMS, decoder.run(good).live()[0]);
     decoder.close();
     refused(Status.BAD_STATE, "draft decoder is closed", () -> decoder.run(good));

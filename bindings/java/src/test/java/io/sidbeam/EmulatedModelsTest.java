@@ -130,7 +130,7 @@ class EmulatedModelsTest {
           DraftDecoder here = new DraftDecoder(drafts(head, index).verification(verification));
           DraftDecoder there = new DraftDecoder(drafts(head, index).verification(verification).cuda(0))) {
         same(here.run(hidden), there.runOn(onDevice, null, null, stream));
-        Catalogue[] mixed = {null, few, few};
+        Constrainer[] mixed = {null, few, few};
         int[] widths = {1, 0, 1};
         refused(Status.BAD_STATE, "expected Index.upload() before",
             () -> there.runOn(onDevice, mixed, widths, stream));

@@ -195,7 +195,7 @@ class RulesTest {
       ItemList seen = ItemList.ofIds(0, 99);
       Constraint under = new Constraint(index, new Rules().filter(filter).exclude(seen));
       Constraint more = under.exclude(ItemList.ofIds(20, 98));
-      session.start(new Start().catalogues(null,
+      session.start(new Start().constraints(null,
           new Constraint(index, new Rules().exclude(seen)),
           new Constraint(index, new Rules().allow(ItemList.ofIds(10, 60))),
           new Constraint(index, new Rules().allow(ItemList.ofIds())),

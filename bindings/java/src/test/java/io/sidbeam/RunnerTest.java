@@ -51,8 +51,8 @@ class RunnerTest {
     }
   }
 
-  private static RunnerConfig config(Catalogue catalogue) {
-    return new RunnerConfig(Model.open(FOLDER), catalogue).beams(5).vocabulary(new Vocabulary().offsets(16, 24, 32));
+  private static RunnerConfig config(Constrainer constraint) {
+    return new RunnerConfig(Model.open(FOLDER), constraint).beams(5).vocabulary(new Vocabulary().offsets(16, 24, 32));
   }
 
   @Test
@@ -60,14 +60,14 @@ class RunnerTest {
     try (Index index = index(); Runner runner = new Runner(config(index))) {
       long[] seen = runner.run(new Request(HISTORY)).itemRows();
       Constraint rules = new Constraint(index, new Rules().exclude(ItemList.ofRows(seen)));
-      Result left = runner.submit(new Request(HISTORY).catalogue(rules)).get();
+      Result left = runner.submit(new Request(HISTORY).constraint(rules)).get();
       assertEquals(5, left.size());
       assertTrue(left.itemRows().length >= 5);
       for (long row : left.itemRows()) {
         assertTrue(java.util.Arrays.stream(seen).noneMatch(other -> other == row), "row " + row);
       }
       Constraint nothing = new Constraint(index, new Rules().allow(ItemList.ofRows()));
-      assertEquals(0, runner.run(new Request(HISTORY).catalogue(nothing)).size());
+      assertEquals(0, runner.run(new Request(HISTORY).constraint(nothing)).size());
     }
   }
 
@@ -126,7 +126,7 @@ class RunnerTest {
       }
       assertEquals(1, runner.submit(new Request(HISTORY).widths(1)).get().size());
       Constraint constraint = new Constraint(index);
-      Result under = runner.run(new Request(HISTORY).catalogue(constraint));
+      Result under = runner.run(new Request(HISTORY).constraint(constraint));
       assertArrayEquals(result.ordinals(), under.ordinals());
       assertArrayEquals(result.itemRows(), under.itemRows());
       constraint.close();
@@ -166,7 +166,7 @@ class RunnerTest {
       Index index = builder.finish();
       try (Runner runner = new Runner(config(index).beams(20))) {
         Result result = runner.run(new Request(HISTORY));
-        ItemRows found = result.itemRows(new ItemLimits().cap(1, "maker"));
+        ItemRows found = result.itemRowsOf(new ItemLimits().cap(1, "maker"));
         long[] ids = index.itemIds(found.rows());
         assertEquals(3, java.util.Arrays.stream(ids).map(id -> id % 3).distinct().count());
         assertEquals(3, ids.length);
@@ -280,17 +280,17 @@ class RunnerTest {
   }
 
   @Test
-  void aCatalogueOfAnotherCodebookIsRefused() {
+  void aConstraintOfAnotherCodebookIsRefused() {
     try (Index books = index("books"); Index films = index("films"); Runner runner = new Runner(config(books))) {
       String expected = "constraint is of codebook 'films', expected 'books', that of the runner's constraint";
-      refused(Status.INVALID_ARGUMENT, expected, () -> runner.run(new Request(HISTORY).catalogue(films)));
-      refused(Status.INVALID_ARGUMENT, expected, () -> runner.submit(new Request(HISTORY).catalogue(films)));
-      assertEquals(5, runner.run(new Request(HISTORY).catalogue(index())).size());
+      refused(Status.INVALID_ARGUMENT, expected, () -> runner.run(new Request(HISTORY).constraint(films)));
+      refused(Status.INVALID_ARGUMENT, expected, () -> runner.submit(new Request(HISTORY).constraint(films)));
+      assertEquals(5, runner.run(new Request(HISTORY).constraint(index())).size());
       refused(Status.INVALID_ARGUMENT, "is of codebook 'films', expected 'books', that of constraints[0]",
           () -> new ConstraintSet(new ConstraintSetConfig(books, films)));
       try (Session session = new Session(new SessionConfig(books).beams(2))) {
         refused(Status.INVALID_ARGUMENT, "is of codebook 'films', expected 'books', that of the session's constraint",
-            () -> session.start(new Start().catalogues(films)));
+            () -> session.start(new Start().constraints(films)));
       }
     }
   }

@@ -75,12 +75,12 @@ class SessionTest {
   }
 
   @Test
-  void startsAtPrefixesWidthsAndOtherCatalogues() {
+  void startsAtPrefixesWidthsAndOtherConstraints() {
     try (Builder builder = new Builder(new BuilderConfig(4, 4))) {
       builder.add(new int[] {1, 2});
       try (Index other = builder.finish(); Constraint constraint = new Constraint(other);
           Session two = new Session(new SessionConfig(index).slots(2).beams(2))) {
-        two.start(new Start().catalogues(null, constraint).widths(Buffers.ints(new int[] {1, 0}))
+        two.start(new Start().constraints(null, constraint).widths(Buffers.ints(new int[] {1, 0}))
             .prefixes(Buffers.ints(new int[] {0, 1}), Buffers.ints(new int[] {1, 1}), 1));
         two.step(Rows.strided(Buffers.floats(4), 2, 2, 4, Rows.BROADCAST, Rows.BROADCAST));
         Items items = two.items();
@@ -88,7 +88,7 @@ class SessionTest {
         assertArrayEquals(new int[] {1, 2}, items.sid(1, 0));
         assertEquals(1, two.beams().live(0));
         refused(Status.INVALID_ARGUMENT, "constraints has 1 elements, expected at least 2",
-            () -> two.start(new Start().catalogues(other)));
+            () -> two.start(new Start().constraints(other)));
       }
     }
   }

@@ -214,7 +214,7 @@ class SpeculationTest {
           () -> new Speculation(target, new Session(new SessionConfig(Fixtures.index()).beams(3)), 1));
       refused(invalid, "target is null", () -> new Speculation(null, draft, 1));
       Speculation speculation = new Speculation(target, draft, 1);
-      draft.start(new Start().catalogues(other));
+      draft.start(new Start().constraints(other));
       refused(invalid, "slot 0 of the draft follows another constraint", speculation::begin);
       draft.stopAll();
       refused(Status.BAD_STATE, "slot 0 of the draft is not started", speculation::begin);

@@ -2,4 +2,4 @@
 package io.sidbeam;
 
 /** What beams stay inside: an {@link Index}, or a {@link Constraint} made from one. */
-public sealed interface Catalogue permits Index, Constraint {}
+public sealed interface Constrainer permits Index, Constraint {}
