@@ -6,7 +6,8 @@ build_packages="g++ cmake ninja-build pkg-config libflatbuffers-dev flatbuffers-
 test_packages="ccache libgtest-dev clang lld libclang-rt-14-dev clang-tidy clang-format abigail-tools python3 valgrind
   dpkg-dev file lintian g++-aarch64-linux-gnu qemu-user-static"
 language_packages="swig python3-dev python3-venv python3-numpy python3-pytest python3-hypothesis python3-pandas
-  openjdk-17-jdk-headless junit5 libnetty-java libgoogle-gson-java golang-go golang-opentelemetry-otel-dev systemd curl"
+  openjdk-17-jdk-headless junit5 maven libmaven-compiler-plugin-java libnetty-java libgoogle-gson-java golang-go
+  golang-opentelemetry-otel-dev systemd curl"
 site_packages="doxygen python3-bs4 python3-myst-parser python3-sphinx sphinx-basic-ng"
 
 missing_packages() {

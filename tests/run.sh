@@ -165,7 +165,7 @@ aarch64_stage() { bash tests/aarch64/run.sh build/release; }
 readme_stage() {
   local library readme
   library=$(find "build/install/moved prefix" -name libsidbeam.so.1 | head -n 1)
-  for readme in README.md bindings/{python,java,go}/README.md schemas/README.md; do
+  for readme in $(python3 tests/install/blocks.py --run); do
     python3 tests/install/readme.py $readme build/readme "build/install/moved prefix" "$(dirname "$library")" \
       build/release
   done

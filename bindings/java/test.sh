@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # All tests of the Java library: JUnit, on the jar that build.sh makes. Quiet when green.
 # bindings/java/test.sh [BUILD]   a CMake build folder of this repository (default: build/release)
-# Debian: openjdk-17-jdk-headless swig junit5. SPDX-License-Identifier: Apache-2.0
+# Debian: openjdk-17-jdk-headless swig junit5 maven libmaven-compiler-plugin-java. SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=${1:-build/release}
@@ -63,4 +63,19 @@ java -Xcheck:jni -Dsidbeam.leaks=off -cp "$out/sidbeam.jar:$out/test-classes:$li
   org.junit.platform.console.ConsoleLauncher --scan-classpath $out/test-classes \
   --disable-banner --fail-if-no-tests --reports-dir $out/reports "${@:2}" >>$log 2>&1
 ! grep -m 5 -E '^(WARNING|FATAL ERROR) in native method' $log
+
+# Maven finds the library in the repository that build.sh made, without a network: its plugin is Debian's.
+if [ -d /usr/share/maven-repo/org/apache/maven/plugins/maven-compiler-plugin ] && command -v mvn >/dev/null; then
+  rm -rf $out/stranger
+  mkdir -p $out/stranger/src/main/java
+  cp bindings/java/src/test/maven/pom.xml $out/stranger/
+  cp samples/Minimal.java $out/stranger/src/main/java/
+  mvn --offline --batch-mode --quiet -Daether.offline.protocols=file -Dmaven.repo.local=$PWD/$out/stranger/m2 \
+    -Dsidbeam.version="$(basename $out/maven/io/sidbeam/sidbeam/*)" \
+    -Dsidbeam.repository="file://$PWD/$out/maven" -f $out/stranger/pom.xml compiler:compile >>$log 2>&1
+  java -cp "$(find $out/stranger/m2 -name 'sidbeam-*.jar'):$out/stranger/target/classes" Minimal >$out/stranger/said
+  printf 'item 2  score -7.215\nitem 1  score -8.215\n' | cmp - $out/stranger/said >>$log 2>&1
+else
+  echo "Java: Maven and its compiler plugin are missing, so their test is left out" >&2
+fi
 sed -nE 's/.*\[ *([0-9]+) tests (successful|failed) *\].*/\1 \2/p' $log

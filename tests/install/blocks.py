@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Every code block of every README is run by readme.py, or looked at here, or named in NOT_RUN with the reason.
 
-    python3 tests/install/blocks.py
+    python3 tests/install/blocks.py           that is so
+    python3 tests/install/blocks.py --run     the READMEs that have blocks for readme.py to run
 
 A ```sh block that is not run is looked at: bash can parse it, what it names of this repository is there, and the
 programs of this repository know the options that it gives them. SPDX-License-Identifier: Apache-2.0"""
@@ -14,7 +15,7 @@ import sys
 sys.dont_write_bytecode = True
 import readme
 
-# Languages that readme.py is told to run, by tests/run.sh.
+# What readme.py runs, in tests/run.sh.
 RUN = {"README.md": {"c", "python", "java", "go"}, "bindings/python/README.md": {"python"},
        "bindings/java/README.md": {"java"}, "bindings/go/README.md": {"go"}, "schemas/README.md": {"python"}}
 # What is neither: a README and how the block begins.
@@ -116,4 +117,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] == ["--run"]:
+        print(*RUN)
+    else:
+        main()

@@ -147,11 +147,11 @@ class RunnerTest {
       try (Runner runner = new Runner(config(index))) {
         Result result = runner.run(new Request(HISTORY));
         long[] all = index.itemIds(result.itemRows());
-        long[] once = index.itemIds(result.itemRows(0, 0, true));
+        long[] once = index.itemIds(result.itemRowsOf(0, 0, true));
         assertTrue(once.length < all.length);
         assertArrayEquals(java.util.Arrays.stream(all).distinct().toArray(), once);
-        assertArrayEquals(java.util.Arrays.copyOf(once, 2), index.itemIds(result.itemRows(0, 2, true)));
-        assertEquals(5, result.itemRows(1, 0, false).length);
+        assertArrayEquals(java.util.Arrays.copyOf(once, 2), index.itemIds(result.itemRowsOf(0, 2, true)));
+        assertEquals(5, result.itemRowsOf(1, 0, false).length);
       }
     }
   }
