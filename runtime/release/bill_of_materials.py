@@ -9,6 +9,7 @@ package whose licence is not in the table below is an error. SPDX-License-Identi
 from __future__ import annotations
 
 import datetime
+import importlib.metadata
 import json
 import os
 import re
@@ -39,6 +40,7 @@ FILES = {
     "sidbeam_java": "libsidbeam_java.so",
     "sidbeam_python": "_native.so",
 }
+SHIPPED = {"libsimdjson-dev": "libsimdjson.so.14"}  # beside the headers' code: the library itself, in wheels and jars
 OLD_SYSTEMS = "the libraries of wheels and jars"
 
 
@@ -100,9 +102,13 @@ def components(build: str) -> list[dict]:
             listed.append(component("cuda-toolkit", version, licence, None, sorted(files)))
         elif package in LICENCES:
             licence = {"id": LICENCES[package]}
+            files |= {SHIPPED[package]} if package in SHIPPED else set()
             listed.append(of_debian(package, licence, sorted(files)))
         else:
             sys.exit(f"bill_of_materials.py: {', '.join(files)} have a part of {package}, whose licence is not known")
+    zig = importlib.metadata.version("ziglang")
+    licence = {"name": "LGPL-2.1-or-later, whose parts for static linking may be linked with anything"}
+    listed.append(component("glibc", f"2.28 of ziglang {zig}", licence, f"pkg:pypi/ziglang@{zig}", [OLD_SYSTEMS]))
     runtime = f"libstdc++-{output('c++', '-dumpversion').strip().split('.')[0]}-dev"
     listed.append(of_debian(runtime, {"name": "GPL-3.0-or-later WITH GCC-exception-3.1"}, [OLD_SYSTEMS]))
     return sorted(listed, key=lambda one: one["bom-ref"])
