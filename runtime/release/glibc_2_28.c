@@ -27,7 +27,7 @@ const char* strerrordesc_np(int error) {
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                            const struct timespec* until) {
   typedef int (*clockwait)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const struct timespec*);
-  const clockwait newer = (clockwait)dlsym(RTLD_DEFAULT, "pthread_cond_clockwait");
+  const clockwait newer = __extension__(clockwait) dlsym(RTLD_DEFAULT, "pthread_cond_clockwait");
   struct timespec now, system;
   if (newer != NULL) return newer(condition, mutex, clock, until);
   clock_gettime(clock, &now);
