@@ -62,7 +62,6 @@ func writeRunner(out io.Writer, stats *sidbeam.RunnerStats) {
 	writeCounter(out, "runner_finished_total", "Histories that were answered.", stats.Finished)
 	writeCounter(out, "runner_failed_total", "Histories that failed.", stats.Failed)
 	writeCounter(out, "runner_cancelled_total", "Histories that were cancelled.", stats.Cancelled)
-	writeCounter(out, "runner_expired_total", "Histories whose time was over before their end.", stats.Expired)
 	writeCounter(out, "runner_refused_total", "Histories for which the queue had no room.", stats.Refused)
 	writeCounter(out, "runner_batches_total", "Batches.", stats.Batches)
 	writeCounter(out, "runner_batch_requests_total", "Histories of all batches.", stats.BatchRequests)

@@ -40,7 +40,6 @@ final class IndexMetrics {
     number(out, "runner_finished_total", "counter", "Histories that were answered.", runner.finished());
     number(out, "runner_failed_total", "counter", "Histories that failed.", runner.failed());
     number(out, "runner_cancelled_total", "counter", "Histories that were cancelled.", runner.cancelled());
-    number(out, "runner_expired_total", "counter", "Histories whose time was over before their end.", runner.expired());
     number(out, "runner_refused_total", "counter", "Histories for which the queue had no room.", runner.refused());
     number(out, "runner_batches_total", "counter", "Batches.", runner.batches());
     number(out, "runner_batch_requests_total", "counter", "Histories of all batches.", runner.batchRequests());

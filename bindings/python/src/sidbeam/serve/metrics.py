@@ -128,7 +128,6 @@ def write_runner(page: Page, stats: RunnerStats) -> None:
         ("finished_total", "counter", "Histories that were answered.", stats.finished),
         ("failed_total", "counter", "Histories that failed.", stats.failed),
         ("cancelled_total", "counter", "Histories that were cancelled.", stats.cancelled),
-        ("expired_total", "counter", "Histories whose time was over before their end.", stats.expired),
         ("refused_total", "counter", "Histories for which the queue had no room.", stats.refused),
         ("batches_total", "counter", "Batches.", stats.batches),
         ("batch_requests_total", "counter", "Histories of all batches.", stats.batch_requests),
