@@ -93,8 +93,8 @@ def test_the_time_that_a_client_has(busy):
 
 
 def test_the_time_of_a_request_that_waits(busy):
-    """It is over while those before it still wait and run. Whether the runner's deadline or the service's own ends it,
-    nobody can see: both are the same moment."""
+    """It is over while those before it still wait and run: by the runner's deadline or by the service's own, which are
+    the same moment."""
     service = busy()
     connections = begin(service, 6)
     message = refused(service.ask("POST", "/recommend", SHORT, X_Request_Timeout_Ms="50"), 504, "deadline_exceeded")
