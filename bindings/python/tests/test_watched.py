@@ -33,11 +33,11 @@ def no_names(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) 
     serving._read_environment.cache_clear()
 
 
-def put(path: Path, items: list[int], codes: int = 4) -> None:
+def put(path: Path, items: list[int], codes: int = 4, attribute: str = "price", dearer: int = 0) -> None:
     """An index of these items, in the place of what is there."""
     made = path.with_suffix(".new")
     sids = [(item % 4, item // 4 % 4) for item in items]
-    attributes = {"price": [item % 5 for item in items]}
+    attributes = {attribute: [item % 5 + dearer for item in items]}
     sidbeam.Index.build(sids, items, codes=codes, attributes=attributes, path=made).close()
     made.rename(path)
 
@@ -83,6 +83,30 @@ def test_another_file_is_taken_over_and_running_requests_keep_theirs(
     assert items_of(asked(exclude=[7, 1])) == {2, 3} and items_of(before.renewed()) == {2, 7}
     fingerprint = shop.index.info.fingerprint
     assert f"catalogue 'shop': requests that begin follow version 0, fingerprint {fingerprint}" in caplog.text
+
+
+def test_other_attributes_of_the_same_items(tmp_path: Path) -> None:
+    """Of which the fingerprint says nothing."""
+    path = tmp_path / "shop.sidx"
+    put(path, [1, 2, 3])
+    serving.register("shop", path, follow=True, filters={"cheap": "price<3"})
+    assert items_of(asked(filter="cheap")) == {1, 2}
+    put(path, [1, 2, 3], dearer=1)
+    wait_for(lambda: items_of(asked(filter="cheap")) == {1})
+
+
+def test_what_filters_refuse_is_told_and_mended(tmp_path: Path) -> None:
+    path = tmp_path / "shop.sidx"
+    put(path, [1, 2])
+    shop = serving.register("shop", path, follow=True, filters={"cheap": "price<3"})
+    put(path, [1, 2, 3], attribute="weight")
+    for _ in range(3):  # though the first, or the thread that follows, has refused it already
+        with pytest.raises(sidbeam.InvalidArgument, match="price"):
+            shop.refresh()
+    assert items_of(asked()) == {1, 2}
+    put(path, [1, 2, 3])
+    shop.refresh()
+    assert items_of(asked()) == {1, 2, 3}
 
 
 def test_refresh_looks_now(tmp_path: Path) -> None:

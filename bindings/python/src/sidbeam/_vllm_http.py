@@ -75,14 +75,17 @@ class _Searches:
         return self._made[key]
 
     async def catalogues(self, request: starlette.requests.Request) -> Body:
-        (answer, *_) = await self._engine.collective_rpc("sidbeam_catalogues")
-        return check.answered(answer)
+        return _answer_of(await self._engine.collective_rpc("sidbeam_catalogues"))
 
     async def refresh(self, request: starlette.requests.Request) -> Body:
         name = bodies.catalogue(await request.body())
         await aio.to_thread(find(name).refresh)  # this process looks at requests before the engine has them
-        (answer, *_) = await self._engine.collective_rpc("sidbeam_refresh", args=(name,))
-        return check.answered(answer)
+        return _answer_of(await self._engine.collective_rpc("sidbeam_refresh", args=(name,)))
+
+
+def _answer_of(workers: list[Any]) -> Body:
+    """Of the first worker; raises what any of them does."""
+    return [check.answered(worker) for worker in workers][0]
 
 
 def _shown(found: Found) -> Body:

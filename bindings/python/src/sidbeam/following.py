@@ -37,10 +37,17 @@ def is_live(given: Any) -> bool:
     return isinstance(given, Catalog)
 
 
+class _Snapshot(NamedTuple):
+    """The newest version of what is followed."""
+
+    index: Index
+    key: tuple[Any, ...]  #: version, generation, fingerprint; of a file also which one: attributes are in no fingerprint
+
+
 class _Refused(NamedTuple):
     """A version that could not be prepared."""
 
-    version: tuple[int, int, str]
+    key: tuple[Any, ...]
     pause: float  #: seconds before the next try
     again: float  #: when that is due, by the monotonic clock
 
@@ -74,9 +81,9 @@ class Newest(Generic[V]):
         self._opening, self._lock = threading.Lock(), threading.Lock()  # taken in this order
         self._refused: Optional[_Refused] = None
         self._said: Optional[str] = None  # the last error that was logged since all was well
-        first = followed.snapshot()
-        self._shape, self._version = _shape_of(first), _version_of(first)
-        self._value = make(first, None)
+        first = _snapshot_of(followed)
+        self._shape, self._key = _shape_of(first.index), first.key
+        self._value = make(first.index, None)
         followed._watch(self)
         self.take(followed)  # what was published meanwhile
         if followed.info.follows:
@@ -91,33 +98,33 @@ class Newest(Generic[V]):
         """Takes over the newest version, if it is another one. Raises nothing: who publishes has done so."""
         with self._lock:
             try:
-                index = catalog.snapshot()
-                if self._skips(_version_of(index)):
+                newest = _snapshot_of(catalog)
+                if self._skips(newest):
                     return
-                if _version_of(index) != self._version:
-                    self._prepare(index)
+                if newest.key != self._key:
+                    self._prepare(newest)
                 self._refused = self._said = None
             except Exception as error:
                 self.report(error)
 
-    def _skips(self, version: tuple[int, int, str]) -> bool:
+    def _skips(self, newest: _Snapshot) -> bool:
         refused = self._refused
-        return refused is not None and refused.version == version and time.monotonic() < refused.again
+        return refused is not None and refused.key == newest.key and time.monotonic() < refused.again
 
-    def _prepare(self, index: Index) -> None:
-        version, refused = _version_of(index), self._refused
+    def _prepare(self, newest: _Snapshot) -> None:
+        refused = self._refused
         try:
-            if _shape_of(index) != self._shape:
+            if _shape_of(newest.index) != self._shape:
                 raise InvalidArgument("its SIDs or ids are of another form: it is another catalogue")
-            self._value = self._make(index, self._value)
+            self._value = self._make(newest.index, self._value)
         except Exception as error:
-            again = refused is not None and refused.version == version
+            again = refused is not None and refused.key == newest.key
             pause = min(2 * refused.pause, _LONGEST_PAUSE) if refused is not None and again else _PAUSE
             pause = math.inf if isinstance(error, _LASTING) else pause
-            self._refused = _Refused(version, pause, time.monotonic() + pause)
+            self._refused = _Refused(newest.key, pause, time.monotonic() + pause)
             raise
-        self._version = version
-        _log.info("%s: requests that begin follow version %d, fingerprint %s", self._name, version[0], version[2])
+        self._key = newest.key
+        _log.info("%s: requests that begin follow version %d, fingerprint %s", self._name, newest.key[0], newest.key[2])
 
     def renew(self, make: Made[V]) -> None:
         """Has another ``make`` prepare the newest version anew, and the next ones. Raises what it does; then all is as
@@ -127,7 +134,7 @@ class Newest(Generic[V]):
             before = self._make, self._refused
             self._make = make
             try:
-                self._prepare(catalog.snapshot())
+                self._prepare(_snapshot_of(catalog))
             except BaseException:
                 self._make, self._refused = before
                 raise
@@ -136,7 +143,7 @@ class Newest(Generic[V]):
     def report(self, error: Exception) -> None:
         if str(error) != self._said:
             self._said = str(error)
-            _log.error("%s: requests go on with version %d: %s", self._name, self._version[0], error)
+            _log.error("%s: requests go on with version %d: %s", self._name, self._key[0], error)
 
     def lost(self, error: Exception) -> bool:
         """After an error of what is followed; returns whether that is over."""
@@ -160,18 +167,29 @@ class Newest(Generic[V]):
             self._catalog, self._own = None, True
             self._process = os.getpid()  # the last, as others look at it without the lock
         if self._folder is None:
-            _log.error("%s: it is in the memory of the parent process: version %d stays", self._name, self._version[0])
+            _log.error("%s: it is in the memory of the parent process: version %d stays", self._name, self._key[0])
         else:
             self._follow()
 
     def refresh(self) -> None:
-        """Takes over now what another process has published, which otherwise comes by itself, within moments."""
+        """Takes over now what another process has published, which otherwise comes by itself, within moments. Raises
+        what is wrong with that, though it was tried before."""
+        catalog = self.look()
+        with self._lock:
+            if catalog is not None and self._refused is not None:
+                self._prepare(_snapshot_of(catalog))
+                self._refused = self._said = None
+
+    def look(self) -> Union[None, Catalog, WatchedFile]:
+        """The same without what :attr:`value` could not be made of. Returns what is followed, or None: a child's, whose
+        parent has it in memory."""
         self._own_process()
         if self._catalog is None and self._folder is None:
-            return  # a child's, whose parent has it in memory
+            return None
         catalog = self.catalog()
         if catalog.info.follows:
             catalog.refresh()
+        return catalog
 
     def catalog(self) -> Union[Catalog, WatchedFile]:
         """What is followed, opened if need be."""
@@ -202,8 +220,9 @@ def _go_along(wanted: weakref.ref[Newest[Any]]) -> None:
             time.sleep(_PAUSE)
 
 
-def _version_of(index: Index) -> tuple[int, int, str]:
-    return (index.info.version, index.info.generation, index.info.fingerprint)
+def _snapshot_of(followed: Union[Catalog, WatchedFile]) -> _Snapshot:
+    index, file = followed.opened() if isinstance(followed, WatchedFile) else (followed.snapshot(), ())
+    return _Snapshot(index, (index.info.version, index.info.generation, index.info.fingerprint, *file))
 
 
 def _shape_of(index: Index) -> tuple[Any, ...]:

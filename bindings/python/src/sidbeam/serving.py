@@ -110,7 +110,8 @@ class Catalogue:
             )
 
     def refresh(self) -> None:
-        """Takes over now what another process has published; otherwise that comes by itself, within moments."""
+        """Takes over now what another process has published, which otherwise comes by itself, within moments. Raises
+        what is wrong with it."""
         if isinstance(self.followed, Newest):
             self.followed.refresh()
 

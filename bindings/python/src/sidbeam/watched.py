@@ -33,14 +33,15 @@ class WatchedFile:
         self._lock = threading.RLock()
         self._seen = self._look()
         self._failed: Optional[SidbeamError] = None  # what is wrong with the file that was seen
-        self._index = self._open()
+        self._opened = self._open(), self._seen
 
     @classmethod
     def follow(cls, path: Path) -> WatchedFile:
         return cls(path)
 
-    def snapshot(self) -> Index:
-        return self._index
+    def opened(self) -> tuple[Index, tuple[int, ...]]:
+        """The index, and what tells its file from others."""
+        return self._opened
 
     def _watch(self, watcher: Any) -> None:
         self._watchers.add(watcher)
@@ -68,7 +69,7 @@ class WatchedFile:
                 return False
             self._seen, self._failed = seen, None
             try:
-                self._index = self._open()
+                self._opened = self._open(), seen
             except SidbeamError as error:
                 self._failed = _copy_of(error)
                 raise

@@ -81,7 +81,7 @@ class LiveSource:
     def reload(self) -> None:
         """Reads the settings' filters anew, and takes over what a follower has not seen yet."""
         texts = read_texts(self._options.filters)
-        self._newest.refresh()
+        self._newest.look()
         self._newest.renew(self._make_with(texts))
 
     def in_use(self) -> int:
