@@ -65,11 +65,15 @@ stage() {
   elif tests=$(sed -nE 's/(.*[^0-9])?([0-9]+) (tests? )?(passed|successful).*/\2/p' "$log" | paste -sd +) &&
     [ -n "$tests" ]; then
     passed=$((passed + tests))
-    facts="$((tests)) passed"
+    skipped=$(sed -nE 's/.* ([0-9]+) skipped.*/\1/p' "$log" | paste -sd +)
+    facts="$((tests)) passed, $((skipped)) skipped"
   fi
   cpu_time
   printf '%d s, %d s of CPU time%s\n' $((SECONDS - begin)) $((cpu - cpu_before)) "${facts:+: $facts}"
   summary+=("$(printf '%-9s %5d s %5d s  %s' "$name" $((SECONDS - begin)) $((cpu - cpu_before)) "$facts")")
+  # What this machine lacks, as its stage's script tells it.
+  local line
+  while read -r line; do summary+=("          $line"); done < <(grep -aE 'skipped: |(are skipped|left out)$' "$log")
 }
 
 # build PRESET OPTION ...   builds all, or the caller's $targets
@@ -217,6 +221,8 @@ if [ "$what" = all ]; then
   stage fuzz "fuzz targets, a short run of each, and one proof that they find" fuzz
   stage tidy "clang-tidy, ${SIDBEAM_TIDY:-share} of the files" tidy
 fi
+cpu_time
 printf '\nAll passed (wall clock, CPU time):\n'
 printf '  %s\n' "${summary[@]}"
+printf '  %-9s %5d s %5d s\n' all $SECONDS $cpu
 printf '\n%d passed, 0 failed\n' "$passed"

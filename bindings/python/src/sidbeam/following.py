@@ -41,7 +41,7 @@ class _Snapshot(NamedTuple):
     """The newest version of what is followed."""
 
     index: Index
-    key: tuple[Any, ...]  #: version, generation, fingerprint; of a file also which one: attributes are in no fingerprint
+    key: tuple[Any, ...]  #: version, generation, fingerprint; also which file: no fingerprint has attributes
 
 
 class _Refused(NamedTuple):
