@@ -56,7 +56,7 @@ unpack_sources() {
   SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
   export SOURCE_DATE_EPOCH
   "${PYTHON:-/usr/bin/python3}" -m venv "$work/tools"
-  quietly "$work/tools/bin/pip" install -q --no-compile -r runtime/release/requirements.txt
+  quietly "$work/tools/bin/pip" install -q --no-compile --no-deps -r runtime/release/requirements.txt
   cd "$work/sidbeam-$version"
   export CC=${CC:-cc} CXX=${CXX:-c++} CCACHE_BASEDIR=$PWD # the cache of tests/run.sh has what was compiled elsewhere
   # CMake would take the folder of the build out of a library when it installs that, but leave a gap of its length.
