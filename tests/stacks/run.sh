@@ -63,14 +63,16 @@ counted() {
     awk -v what="^($1),?$" '{ for (i = 2; i <= NF; i++) if ($i ~ what) sum += $(i - 1) } END { print sum + 0 }'
 }
 
-# stack TEST[,TEST ..] PACKAGE GROUP ...   runs test_TEST.py, in a process of its own ($with: under that command):
-#                                          engines patch their surroundings
+# stack TEST[,TEST ..] PACKAGE GROUP ...   runs test_TEST.py, in one process ($with: under that command); others have
+#                                          theirs, since engines patch their surroundings
 passed=0 failed=0 with=() TIMEFORMAT='%U %S'
 stack() {
   local name=$1 package=$2 log=$logs/${1%%,*}.log group begin=$SECONDS version status=0 spent tests=() test
-  [[ "$only" =~ ^\ +$ || "$only" == *" ${name%%,*} "* ]] || return 0
   shift 2
-  for test in ${name//,/ }; do tests+=("tests/stacks/test_$test.py"); done
+  for test in ${name//,/ }; do
+    [[ "$only" =~ ^\ +$ || "$only" == *" $test "* ]] && tests+=("tests/stacks/test_$test.py")
+  done
+  [ ${#tests[@]} != 0 ] || return 0
   for group in "$@"; do
     if ! install "$group"; then
       printf '%-13s skipped: pip cannot install %s: %s\n' "$package" "$group" "$(tail -n 1 "$logs/pip-$group.log")"
@@ -103,19 +105,9 @@ export SIDBEAM_COMMAND=$build/bindings/cli/sidbeam
 export PYTHONPATH=$build/bindings/python/package PYTHONPYCACHEPREFIX=$PWD/build/stacks/bytecode
 export VLLM_LOGGING_LEVEL=WARNING HF_HUB_OFFLINE=1
 stack torch torch torch
-stack transformers transformers torch transformers
-stack transformers_fields transformers torch transformers
-stack transformers_sampling transformers torch transformers
-stack transformers_rules transformers torch transformers
-stack transformers_live transformers torch transformers
-stack transformers_hub transformers torch transformers
-stack train torch torch transformers
-stack align torch torch
-stack align_draft torch torch transformers
-stack speculation torch torch transformers
-stack nezha torch torch transformers
-stack papers torch torch transformers
-stack runner transformers torch transformers
+stack train,align,align_draft,speculation,nezha,papers torch torch transformers
+stack transformers,transformers_fields,transformers_sampling,transformers_rules,transformers_live,transformers_hub,runner \
+  transformers torch transformers
 stack peft peft torch transformers peft
 stack jax jax jax
 stack vllm vllm torch transformers vllm
