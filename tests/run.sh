@@ -159,6 +159,7 @@ go_stage() { bash bindings/go/test.sh build/release; }
 # Of what the release build compiled, with the same CUDA architectures.
 packages_stage() {
   SIDBEAM_CUDA_ARCHITECTURES="${SIDBEAM_CUDA_ARCHITECTURES:-90}" bash tests/install/release.sh
+  bash tests/install/recipes.sh vcpkg
 }
 
 # 77: without nvcc there is no plugin.
@@ -209,7 +210,7 @@ if [ "$what" = all ]; then
   stage python "the Python package, in the build tree and as a wheel" python_stage
   stage java "the Java library" java_stage
   stage go "the Go module" go_stage
-  stage packages "the files of a release: made twice, each used where nothing else is" packages_stage
+  stage packages "the files of a release: made twice, each used where nothing else is; vcpkg's port" packages_stage
   stage readme "READMEs in Python, Java and Go" readme_stage
   stage site "the documentation's site: comments, links, code blocks" site_stage
   stage services "the services of samples/, reloaded under load" services_stage

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The recipes for vcpkg and Conan, each built and used by a program of its own. Not a part of tests/run.sh: Conan's
-# compiles everything once more, without and with the command.
-#   tests/install/recipes.sh
+# The recipes for vcpkg and Conan, each built and used by a program of its own.
+#   tests/install/recipes.sh [vcpkg|conan]    both, or one: tests/run.sh tries vcpkg's, which the compiler's cache has;
+#                                             Conan's compiles everything once more, without and with the command
 # Conan comes from pip. Neither vcpkg nor its registry nor Conan Center is asked: the packages that the recipes require
 # are those of the system, for Conan as a profile says, for vcpkg by vcpkg.cmake, which stands in for its functions.
 # SPDX-License-Identifier: Apache-2.0
@@ -63,8 +63,9 @@ conan_recipe() {
   done
 }
 
+case ${1:-} in "" | vcpkg | conan) ;; *) fail "expected vcpkg or conan, got $1" ;; esac
 rm -rf "$work"
 mkdir -p "$work"
-vcpkg_port
-conan_recipe
+[ "${1:-}" = conan ] || vcpkg_port
+[ "${1:-}" = vcpkg ] || conan_recipe
 say "done"
