@@ -3,13 +3,10 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"runtime"
-	"strconv"
-	"strings"
 	"time"
 
 	"sidbeam.io/sidbeam"
@@ -51,38 +48,46 @@ type options struct {
 	quiet         time.Duration         // without connections before the end
 }
 
+var normalizations = map[string]sidbeam.Normalization{
+	"full": sidbeam.NormalizeFull, "level": sidbeam.NormalizeLevel, "valid": sidbeam.NormalizeValid}
+
+var residencies = map[string]sidbeam.Residency{
+	"map": sidbeam.ResidencyMap, "prefault": sidbeam.ResidencyPrefault, "lock": sidbeam.ResidencyLock,
+	"copy": sidbeam.ResidencyCopy}
+
 // parse gives the options, or ends the process with status 2.
 func parse(flags *flag.FlagSet, arguments []string) (o options) {
-	flags.StringVar(&o.model, "model", "", "folder of a checkpoint (required)")
-	flags.StringVar(&o.draft, "draft", "", "folder of a smaller model that writes levels ahead; answers stay the same")
-	flags.StringVar(&o.index, "index", "", "index file, or folder of a live catalogue (required)")
+	flags.Func("model", "folder of a checkpoint (required)", file(&o.model))
+	flags.Func("draft", "folder of a smaller model that writes levels ahead; answers stay the same", file(&o.draft))
+	flags.Func("index", "index file, or folder of a live catalogue (required)", file(&o.index))
 	flags.Func("residency", "the file, or the catalogue's base, in memory: map, prefault, lock or copy (default map)",
-		func(name string) (err error) { o.residency, err = residencyOf(name); return err })
-	flags.BoolVar(&o.follow, "follow", false, "another process writes the catalogue")
-	count(flags, &o.keep, "keep", 16, 1, "versions of the catalogue that can be gone back to")
+		word(&o.residency, residencies, "map, prefault, lock or copy"))
+	flags.Var(truth{&o.follow}, "follow", "another process writes the catalogue")
+	count(flags, &o.keep, "keep", 16, 1, mostNumber, "versions of the catalogue that can be gone back to")
 	duration(flags, &o.keepAge, "keep-age", 0, 0, "of these, only such as were replaced at most so long before the "+
 		"newest came, such as 24h; 0s: whatever their age")
-	flags.StringVar(&o.tokenFile, "token-file", "", "file of the token that changes and reloads must bear (default: "+
-		"what SIDBEAM_TOKEN holds)")
-	flags.Func("offsets", "o0,o1,..: code t of level l is token o_l + t (default 0)", list(&o.vocabulary.Offsets, 0))
+	flags.Func("token-file", "file of the token that changes and reloads must bear (default: what SIDBEAM_TOKEN holds)",
+		file(&o.tokenFile))
+	flags.Func("offsets", "o0,o1,..: code t of level l is token o_l + t", list(&o.vocabulary.Offsets, 0))
 	flags.Func("start-tokens", "t0,t1,..: before every history; -1 fills a position up", list(&o.startTokens, -1))
 	flags.Func("begin-tokens", "t0,t1,..: after every prompt; of a T5 the decoder's first", list(&o.beginTokens, 0))
 	flags.Func("end-column", "token that ends a SID, where lengths vary", func(text string) error {
 		o.vocabulary.HasEnd = true
-		return (&number[int64]{&o.vocabulary.EndColumn, 0}).Set(text)
+		return (&number[int64]{&o.vocabulary.EndColumn, 0, mostNumber}).Set(text)
 	})
-	count(flags, &o.group, "group", 1, 1, "tokens per position, whose embeddings are summed; a SID then is a position")
+	count(flags, &o.group, "group", 1, 1, 64, "tokens per position, whose embeddings are summed; a SID then is a position")
 	flags.Func("normalize", "log-softmax over all tokens, the level's codes or the valid codes: full, level, valid "+
-		"(default full)", func(name string) (err error) { o.normalization, err = normalizationOf(name); return err })
-	count(flags, &o.beams, "beams", 50, 1, "beams of a history, and items of it, at most")
-	count(flags, &o.histories, "histories", 16, 1, "histories of a request, at most")
-	count(flags, &o.prompt, "prompt", 512, 1, "positions of a history that the model reads, the latest")
-	count(flags, &o.lanes, "lanes", runtime.GOMAXPROCS(0), 1, "histories that run at a time")
-	count(flags, &o.queue, "queue", 1024, 1, "histories that may wait")
-	flags.StringVar(&o.filters, "filters", "", "file of the filters that requests may name, {\"name\": \"text\"}")
-	count(flags, &o.listed, "listed", 10000, 0, "ids of a request's list of excluded or allowed items, at most")
-	count(flags, &o.whereBytes, "where-bytes", 4096, 0, "bytes of the text of a request's own filter, at most")
-	count(flags, &o.whereKept, "where-kept", 16, 0, "filters of such texts that are kept, the latest; 0: none")
+		"(default full)", word(&o.normalization, normalizations, "full, level or valid"))
+	count(flags, &o.beams, "beams", 50, 1, 4096, "beams of a history, and items of it, at most")
+	count(flags, &o.histories, "histories", 16, 1, mostNumber, "histories of a request, at most")
+	count(flags, &o.prompt, "prompt", 512, 1, 1<<20, "positions of a history that the model reads, the latest")
+	count(flags, &o.lanes, "lanes", runtime.GOMAXPROCS(0), 1, 1024, "histories that run at a time")
+	count(flags, &o.queue, "queue", 1024, 1, 1<<20, "histories that may wait")
+	flags.Func("filters", "file of the filters that requests may name, {\"name\": \"text\"}", file(&o.filters))
+	count(flags, &o.listed, "listed", 10000, 0, mostNumber,
+		"ids of a request's list of excluded or allowed items, at most")
+	count(flags, &o.whereBytes, "where-bytes", 4096, 0, mostNumber, "bytes of the text of a request's own filter, at most")
+	count(flags, &o.whereKept, "where-kept", 16, 0, mostNumber, "filters of such texts that are kept, the latest; 0: none")
 	serving(flags, &o)
 	_ = flags.Parse(arguments) // it ends the process itself
 	if o.model == "" || o.index == "" || flags.NArg() > 0 {
@@ -98,15 +103,10 @@ func serving(flags *flag.FlagSet, o *options) {
 	const some = time.Millisecond
 	o.listen, o.log = "127.0.0.1:8080", "text"
 	flags.Func("listen", "address and port (default "+o.listen+")", address(&o.listen))
-	flags.Func("log", "text or json, to standard error (default "+o.log+")", func(form string) error {
-		if form != "text" && form != "json" {
-			return errors.New("expected text or json")
-		}
-		o.log = form
-		return nil
-	})
-	count(flags, &o.requests, "requests", 256, 1, "requests that run at a time, at most")
-	count(flags, &o.connections, "connections", 4096, 1, "connections that are open, at most")
+	flags.Func("log", "text or json, to standard error (default "+o.log+")",
+		word(&o.log, map[string]string{"text": "text", "json": "json"}, "text or json"))
+	count(flags, &o.requests, "requests", 256, 1, mostNumber, "requests that run at a time, at most")
+	count(flags, &o.connections, "connections", 4096, 1, mostNumber, "connections that are open, at most")
 	duration(flags, &o.timeout, "timeout", 10*time.Second, some,
 		"time of a request for recommendations, at most")
 	duration(flags, &o.headerTime, "header-time", 10*time.Second, some,
@@ -117,45 +117,4 @@ func serving(flags *flag.FlagSet, o *options) {
 		"time of a connection between two requests, at most")
 	duration(flags, &o.drain, "drain", 30*time.Second, 0, "time between SIGTERM and the end, at most")
 	duration(flags, &o.quiet, "quiet", time.Second, 0, "time without connections before the end")
-}
-
-func normalizationOf(name string) (sidbeam.Normalization, error) {
-	switch name {
-	case "full":
-		return sidbeam.NormalizeFull, nil
-	case "level":
-		return sidbeam.NormalizeLevel, nil
-	case "valid":
-		return sidbeam.NormalizeValid, nil
-	}
-	return 0, errors.New("expected full, level or valid")
-}
-
-func residencyOf(name string) (sidbeam.Residency, error) {
-	switch name {
-	case "map":
-		return sidbeam.ResidencyMap, nil
-	case "prefault":
-		return sidbeam.ResidencyPrefault, nil
-	case "lock":
-		return sidbeam.ResidencyLock, nil
-	case "copy":
-		return sidbeam.ResidencyCopy, nil
-	}
-	return 0, errors.New("expected map, prefault, lock or copy")
-}
-
-// list reads tokens, none of them less than least.
-func list[T int32 | int64](tokens *[]T, least int64) func(string) error {
-	return func(text string) error {
-		*tokens = nil
-		for _, part := range strings.Split(text, ",") {
-			n, err := strconv.ParseInt(part, 10, 32)
-			if err != nil || n < least {
-				return fmt.Errorf("expected tokens of at least %d, separated by commas", least)
-			}
-			*tokens = append(*tokens, T(n))
-		}
-		return nil
-	}
 }

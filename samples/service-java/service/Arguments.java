@@ -5,9 +5,9 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.Function;
 
-/** A command line of options: {@code --name value}, {@code --name=value}, or {@code --name} alone, which is true. */
+/** A command line of options: {@code --name value}, {@code --name=value}, or of a flag {@code --name} alone. */
 final class Arguments {
-  private final Map<String, String> given = new LinkedHashMap<>();
+  private final Map<String, String> given = new LinkedHashMap<>(); // null: alone
   private final StringBuilder usage = new StringBuilder("options:");
   private String wrong; // the first mistake
 
@@ -20,7 +20,7 @@ final class Arguments {
         given.put(parts[0], parts[1]);
       } else {
         boolean alone = i + 1 == arguments.length || arguments[i + 1].startsWith("--");
-        given.put(parts[0], alone ? "true" : arguments[++i]);
+        given.put(parts[0], alone ? null : arguments[++i]);
       }
     }
   }
@@ -39,13 +39,16 @@ final class Arguments {
     if (otherwise != null) {
       usage.append(" (").append(otherwise).append(')');
     }
+    boolean there = given.containsKey("--" + name);
     String value = given.remove("--" + name);
     try {
-      return value != null ? read.apply(value) : otherwise != null ? read.apply(otherwise) : null;
+      if (there) {
+        return read.apply(value);
+      }
     } catch (RuntimeException e) {
-      wrong("cannot use --" + name + " " + value);
-      return otherwise != null ? read.apply(otherwise) : null;
+      wrong("cannot use --" + name + " " + (value == null ? "without a value" : value));
     }
+    return otherwise == null ? null : read.apply(otherwise);
   }
 
   /** Takes an option that must be there. */

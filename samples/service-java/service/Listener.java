@@ -13,6 +13,7 @@ import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.handler.codec.http.HttpRequestDecoder;
 import io.netty.handler.codec.http.HttpResponseEncoder;
 import io.netty.util.concurrent.GlobalEventExecutor;
+import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicLong;
@@ -32,8 +33,12 @@ final class Listener extends ChannelInitializer<Channel> {
   Listener(Front front) throws Exception {
     this.front = front;
     front.watch(open::size);
+    InetSocketAddress address = new InetSocketAddress(front.options.host, front.options.port);
+    if (address.isUnresolved()) {
+      throw new IOException("cannot listen on " + address.getHostString() + ": there is no such host");
+    }
     channel = new ServerBootstrap().group(threads).channel(NioServerSocketChannel.class).childHandler(this)
-        .childOption(ChannelOption.TCP_NODELAY, true).bind(front.options.listen).sync().channel();
+        .childOption(ChannelOption.TCP_NODELAY, true).bind(address).sync().channel();
   }
 
   @Override

@@ -12,7 +12,9 @@ from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 from ..checks import shown
 
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_MOST = 2**31 - 1  # of a number that nothing else bounds
+_UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}  # in milliseconds
+_MOST_TIME = 87_600 * _UNITS["h"]  # ten years
 
 
 class Address(NamedTuple):
@@ -67,9 +69,9 @@ class Options:
     quiet: float = 1.0
 
 
-def _integer(least: int, most: int) -> Callable[[str], int]:
+def _integer(least: int, most: int = _MOST) -> Callable[[str], int]:
     def integer(text: str) -> int:
-        if not re.fullmatch(r"0|-?[1-9][0-9]{0,18}", text) or not least <= int(text) <= most:
+        if not re.fullmatch(r"0|-?[1-9][0-9]{0,9}", text) or not least <= int(text) <= most:
             raise argparse.ArgumentTypeError(f"{shown(text)}, expected {least} .. {most}")
         return int(text)
 
@@ -79,7 +81,7 @@ def _integer(least: int, most: int) -> Callable[[str], int]:
 def _tokens(least: int) -> Callable[[str], list[int]]:
     def tokens(text: str) -> list[int]:
         try:
-            return [_integer(least, 2**31 - 1)(part) for part in text.split(",")]
+            return [_integer(least)(part) for part in text.split(",")]
         except argparse.ArgumentTypeError:
             raise argparse.ArgumentTypeError(
                 f"{shown(text)}, expected tokens of at least {least}, separated by commas"
@@ -89,10 +91,10 @@ def _tokens(least: int) -> Callable[[str], list[int]]:
 
 
 def _seconds(text: str) -> float:
-    match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h|d)", text)
-    if match is None:
+    match = re.fullmatch(r"(0|[1-9][0-9]{0,9})(ms|s|m|h)", text)
+    if match is None or (time := int(match[1]) * _UNITS[match[2]]) > _MOST_TIME:
         raise argparse.ArgumentTypeError(f"{shown(text)}, expected a time such as 500ms, 30s or 24h")
-    return float(match[1]) * _UNITS[match[2]]
+    return time / 1000
 
 
 def _some_seconds(text: str) -> float:
@@ -101,8 +103,15 @@ def _some_seconds(text: str) -> float:
     return _seconds(text)
 
 
+def _path(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError(f"{shown(text)}, expected a path")
+    return text
+
+
 def _address(text: str) -> Address:
-    match = re.fullmatch(r"(?:\[([0-9a-fA-F:.%\w]+)\]|([^:\[\]]+)):([0-9]{1,5})", text)
+    host = r"\[([0-9A-Fa-f:.]+(?:%[0-9A-Za-z._-]+)?)\]|([0-9A-Za-z._-]+)"
+    match = re.fullmatch(rf"(?:{host}):(0|[1-9][0-9]{{0,4}})", text)
     if match is None or int(match[3]) > 65535:
         raise argparse.ArgumentTypeError(f"{shown(text)}, expected HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080")
     return Address(match[1] or match[2], int(match[3]))
@@ -115,56 +124,58 @@ def _flag(text: str) -> bool:
 
 
 def _add_service(add: Any) -> None:
-    add("--model", required=True, metavar="FOLDER", help="of a checkpoint")
-    add("--index", required=True, metavar="PATH", help="index file, or folder of a live catalogue")
+    add("--model", type=_path, required=True, metavar="FOLDER", help="of a checkpoint")
+    add("--index", type=_path, required=True, metavar="PATH", help="index file, or folder of a live catalogue")
     residencies = ["map", "prefault", "lock", "copy"]
     add("--residency", choices=residencies, help="of the file, or of the catalogue's base, in memory")
-    add("--draft", metavar="FOLDER", help="of a smaller model that writes levels ahead; answers stay the same")
+    tells = "of a smaller model that writes levels ahead; answers stay the same"
+    add("--draft", type=_path, metavar="FOLDER", help=tells)
     add("--listen", type=_address, metavar="HOST:PORT", help="the log tells the port that was taken for 0")
-    add("--token-file", metavar="FILE", help="of the token of changes and reloads (default: what SIDBEAM_TOKEN holds)")
+    tells = "of the token of changes and reloads (default: what SIDBEAM_TOKEN holds)"
+    add("--token-file", type=_path, metavar="FILE", help=tells)
     add("--log", choices=["text", "json"], help="what its lines are, on standard error")
 
 
 def _add_tokens(add: Any) -> None:
     tokens, start = _tokens(0), _tokens(-1)
-    add("--offsets", type=tokens, metavar="LIST", help="o0,o1,..: code t of level l is token o_l + t (default: 0)")
+    add("--offsets", type=tokens, metavar="LIST", help="o0,o1,..: code t of level l is token o_l + t")
     add("--start-tokens", type=start, metavar="LIST", help="t0,t1,..: before every history; -1 fills a position up")
     add("--begin-tokens", type=tokens, metavar="LIST", help="t0,t1,..: after every prompt; of a T5 the decoder's first")
-    add("--end-column", type=_integer(0, 2**31 - 1), metavar="N", help="token that ends a SID, where lengths vary")
+    add("--end-column", type=_integer(0), metavar="N", help="token that ends a SID, where lengths vary")
     tells = "tokens per position, whose embeddings are summed; a SID then is a position"
-    add("--group", type=_integer(1, 255), metavar="N", help=tells)
+    add("--group", type=_integer(1, 64), metavar="N", help=tells)
     tells = "log-softmax over all tokens, the level's codes or the valid codes"
     add("--normalize", choices=["full", "level", "valid"], help=tells)
 
 
 def _add_search(add: Any) -> None:
     add("--beams", type=_integer(1, 4096), metavar="N", help="of a history, and items of it, at most")
-    add("--histories", type=_integer(1, 2**20), metavar="N", help="of a request, at most")
+    add("--histories", type=_integer(1), metavar="N", help="of a request, at most")
     add("--prompt", type=_integer(1, 2**20), metavar="N", help="positions of a history that are read, the latest")
     add("--lanes", type=_integer(1, 1024), metavar="N", help="histories that run at a time (default: one per core)")
     add("--queue", type=_integer(1, 2**20), metavar="N", help="histories that may wait")
 
 
 def _add_rules(add: Any) -> None:
-    add("--filters", metavar="FILE", help='of the filters that requests may name, {"name": "text"}')
-    add("--listed", type=_integer(0, 2**31), metavar="N", help="ids of a request's exclude or allow, at most")
-    add("--where-bytes", type=_integer(0, 2**31), metavar="N", help="of a request's where, at most")
+    add("--filters", type=_path, metavar="FILE", help='of the filters that requests may name, {"name": "text"}')
+    add("--listed", type=_integer(0), metavar="N", help="ids of a request's exclude or allow, at most")
+    add("--where-bytes", type=_integer(0), metavar="N", help="of a request's where, at most")
     tells = "filters of such texts that are kept, the latest; 0: none"
-    add("--where-kept", type=_integer(0, 2**31), metavar="N", help=tells)
+    add("--where-kept", type=_integer(0), metavar="N", help=tells)
 
 
 def _add_live(add: Any) -> None:
     another = "another process writes the catalogue"
     add("--follow", type=_flag, nargs="?", const=True, metavar="true|false", help=another)
-    add("--keep", type=_integer(1, 2**31), metavar="N", help="versions that can be gone back to")
+    add("--keep", type=_integer(1), metavar="N", help="versions that can be gone back to")
     tells = "how long before the newest came these may have been replaced; 0s: whatever their age"
     add("--keep-age", type=_seconds, metavar="TIME", help=tells)
 
 
 def _add_limits(add: Any) -> None:
     tells = "that run at a time, at most; health, readiness and metrics do not count"
-    add("--requests", type=_integer(1, 2**20), metavar="N", help=tells)
-    add("--connections", type=_integer(1, 2**20), metavar="N", help="that are open, at most")
+    add("--requests", type=_integer(1), metavar="N", help=tells)
+    add("--connections", type=_integer(1), metavar="N", help="that are open, at most")
     for name, tells in (
         ("timeout", "of a request to /recommend, at most"),
         ("header-time", "in which a request's headers come, at most"),
