@@ -56,7 +56,12 @@ func (l *listener) Accept() (net.Conn, error) {
 func (l *listener) quiet(ctx context.Context, least time.Duration) {
 	ticks := time.NewTicker(least/20 + time.Millisecond)
 	defer ticks.Stop()
-	for since, before := time.Now(), l.accepted.Load(); time.Since(since) < least; {
+	for since, before := time.Now(), l.accepted.Load(); ; {
+		if now := l.accepted.Load(); now != before || l.open.Load() > 0 {
+			since, before = time.Now(), now
+		} else if time.Since(since) >= least {
+			return
+		}
 		select {
 		case <-ctx.Done():
 			return

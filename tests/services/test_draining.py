@@ -86,6 +86,16 @@ def test_it_waits_for_what_runs(busy):  # noqa: F811
     assert service.lines[-2]["event"] == "ended"
 
 
+def test_it_waits_for_what_runs_however_short_its_quiet_time(busy):  # noqa: F811
+    service = busy(quiet="0s")
+    (connection,) = begin(service, 1)
+    with connection:
+        service.terminate()
+        assert connection.answer().status == 200 and connection.rest() == b""
+    assert service.ended() == 0
+    assert [line["event"] for line in service.lines[-3:-1]] == ["request", "ended"]
+
+
 def test_it_does_not_wait_for_ever(start):
     service = start(drain="1s")
     with service.connect() as idle:

@@ -21,6 +21,7 @@ import java.util.concurrent.atomic.AtomicLong;
 /** Where connections come. */
 final class Listener extends ChannelInitializer<Channel> {
   private static final int CHUNK = 8 << 10; // bytes of a body that are handed on at a time
+  private static final long LOOK = 50; // milliseconds between looks at what is open, at most
   private static final Duration CLOSE_TIME = Duration.ofMillis(200); // for clients to close too, at the end
 
   private final Front front;
@@ -69,19 +70,22 @@ final class Listener extends ChannelInitializer<Channel> {
 
   /** Returns once no request ran and no connection was open for a time; false: that took too long. */
   boolean isQuiet(Duration least, Duration most) throws InterruptedException {
-    long end = System.nanoTime() + most.toNanos();
+    long begin = System.nanoTime();
+    long since = begin;
     long before = accepted.get();
-    for (long since = System.nanoTime(); System.nanoTime() - since < least.toNanos();) {
-      if (System.nanoTime() > end) {
-        return false;
-      }
-      Thread.sleep(least.toMillis() / 20 + 1);
+    while (true) {
+      long now = System.nanoTime();
       if (accepted.get() != before || !open.isEmpty() || front.running() > 0) {
         before = accepted.get();
-        since = System.nanoTime();
+        since = now;
+      } else if (now - since >= least.toNanos()) {
+        return true;
       }
+      if (now - begin > most.toNanos()) {
+        return false;
+      }
+      Thread.sleep(Math.min(least.toMillis() / 20 + 1, LOOK));
     }
-    return true;
   }
 
   /** Closes what is open; what runs is cancelled. */

@@ -153,12 +153,15 @@ async def _drained(service: Service) -> None:
     limits, metrics = service.options, service.metrics
     begin = quiet_since = time.monotonic()
     accepted = service.accepted
-    while (now := time.monotonic()) - quiet_since < limits.quiet:
+    while True:
+        now = time.monotonic()
+        if service.connections() or metrics.running or accepted != service.accepted:
+            quiet_since, accepted = now, service.accepted
+        elif now - quiet_since >= limits.quiet:
+            return
         if now - begin >= limits.drain:
             logs.event("dropped", logging.WARNING, requests=metrics.running, connections=service.connections())
             return
-        if service.connections() or metrics.running or accepted != service.accepted:
-            quiet_since, accepted = now, service.accepted
         await asyncio.sleep(_LOOK)
 
 
