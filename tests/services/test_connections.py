@@ -16,6 +16,11 @@ from test_mistakes import refused
 QUESTION = {"histories": [[1000, 1017]], "k": 3}
 
 
+def unread(service, status):
+    """How many connections were refused before there was a request."""
+    return service.metrics().get(f'requests_total{{route="other",code="{status}"}}', 0)
+
+
 def drip(connection, data):
     """Sends a byte now and then, until something comes back or the data ends; the slowness is the client's own."""
     for byte in data:
@@ -41,6 +46,7 @@ def test_headers_that_never_end(start):
         kept.send(endless[:40])
         assert kept.answer().status == 408
     service.until("they are closed", lambda metrics: metrics["connections"] == 1)
+    assert unread(service, 408) == 3
 
 
 def test_a_body_that_never_ends(start):
@@ -135,8 +141,11 @@ def test_chunked_bodies_and_clients_that_wait_for_100(shared):
     for broken in [b"x\r\n", b"-1\r\n", b"1\r\n{}\r\n"]:
         with shared.connect() as connection:
             connection.send(chunked + broken)
-            refused(connection.answer(), 400, "invalid_argument", "body")
+            answer = connection.answer()
+            refused(answer, 400, "invalid_argument", "body")
             assert connection.rest() == b""
+        line = shared.wait_for("request", request_id=answer.error["request_id"])
+        assert (line["route"], line["status"]) == ("/recommend", 400)
 
 
 @pytest.mark.needs("lingering")
@@ -153,6 +162,7 @@ def test_a_large_body_is_refused_without_a_reset(shared):
     b"X-Long: " + b"x" * (18 << 10),
 ], ids=["one of a megabyte", "a megabyte of them", "18 KiB"])
 def test_headers_beyond_the_limit(shared, headers):
+    before = unread(shared, 431)
     with shared.connect() as connection:
         try:
             connection.send(b"GET /healthz HTTP/1.1\r\nHost: test\r\n" + headers + b"\r\n\r\n")
@@ -161,6 +171,7 @@ def test_headers_beyond_the_limit(shared, headers):
         answer = connection.answer()
         refused(answer, 431, "headers_too_large")
         assert answer.closes
+    assert unread(shared, 431) == before + 1
     with shared.connect() as connection:
         assert connection.ask("GET", "/healthz", X_Long="x" * (15 << 10)).status == 200
 
@@ -173,14 +184,20 @@ def test_headers_beyond_the_limit(shared, headers):
     b"POST /recommend HTTP/1.1\r\nHost: test\r\nContent-Length: many\r\n\r\n",
     b"POST /recommend HTTP/1.1\r\nHost: test\r\nContent-Length: -1\r\n\r\n",
     b"POST /recommend HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: gzip\r\n\r\n",
+    b"GET /healthz HTTP/1.2\r\nHost: test\r\n\r\n", b"G@T /healthz HTTP/1.1\r\nHost: test\r\n\r\n",
+    b"GET /caf\xc3\xa9 HTTP/1.1\r\nHost: test\r\n\r\n", b"GET /healthz#\xff HTTP/1.1\r\nHost: test\r\n\r\n",
+    b"GET healthz HTTP/1.1\r\nHost: test\r\n\r\n", b"GET 127.0.0.1/healthz HTTP/1.1\r\nHost: test\r\n\r\n",
+    b"GET /%zz HTTP/1.1\r\nHost: test\r\n\r\n", b"GET /healthz% HTTP/1.1\r\nHost: test\r\n\r\n",
+    b"DELETE /items/%4 HTTP/1.1\r\nHost: test\r\n\r\n", b"GET http://test/%zz HTTP/1.1\r\nHost: test\r\n\r\n",
 ], ids=lambda text: repr(text)[2:40])
 def test_what_is_no_http(shared, text):
+    before = unread(shared, 400)
     with shared.connect() as connection:
         connection.send(text)
         answer = connection.answer()
         refused(answer, 400, "invalid_argument")
         assert answer.closes and connection.rest() == b""
-    assert shared.ask("GET", "/healthz").status == 200
+    assert unread(shared, 400) == before + 1
 
 
 def test_ten_thousand_idle_connections(start):

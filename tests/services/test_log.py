@@ -17,7 +17,10 @@ def test_lines_are_those_of_the_contract(start, contract, tmp_path, numbers):
     service.change("POST", "/reload")
     with service.connect() as connection:
         connection.send(b"no HTTP\r\n\r\n")
-        connection.rest()
+        no_http = connection.answer().error
+    line = service.wait_for("request", request_id=no_http["request_id"])
+    assert (line["route"], line["status"], line["code"], line["message"]) == (
+        "other", 400, "invalid_argument", no_http["message"])
     with service.connect() as idle:
         idle.ask("GET", "/healthz")
         service.terminate()

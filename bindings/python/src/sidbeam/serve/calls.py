@@ -20,6 +20,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 MAX_BODY = 1 << 20
 MAX_HEADERS = 16 << 10  # bytes, with the request's line
 TIMEOUT = "X-Request-Timeout-Ms"
+BROKEN = "sidbeam.broken"  # in the scope of a request whose body is no HTTP any more
 _SKIPPED = 256 << 10  # bytes of a body that nobody wants, and which the next request may come after
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _MOST_MS = 86_400_000
@@ -46,6 +47,7 @@ class Call:
         self.trace = trace_parent(self.headers.get("traceparent"))
         self.route = "other"
         self.receive = receive
+        self._scope = scope
         declared = self.headers.get("content-length", "0")
         endless = "transfer-encoding" in self.headers
         self.unread = endless or declared != "0"  #: whether some of its body may still come
@@ -90,6 +92,8 @@ class Call:
             message = await self.receive()
             if message["type"] == "http.disconnect":
                 raise HungUp
+            if BROKEN in self._scope:
+                raise Refusal("invalid_argument", "the body is not in chunks of HTTP/1.1", bodies.BODY)
             body += message.get("body", b"")
             if len(body) > MAX_BODY:
                 raise _too_large()

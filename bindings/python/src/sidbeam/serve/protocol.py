@@ -12,7 +12,8 @@ from typing import Any, Optional
 import h11
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 
-from .calls import MAX_HEADERS, new_request_id
+from . import logs
+from .calls import BROKEN, MAX_HEADERS, new_request_id
 from .refusals import Refusal
 from .service import Service
 
@@ -123,19 +124,17 @@ class Protocol(H11Protocol):
     def send_400_response(self, msg: str) -> None:
         """Called where the client's bytes are no HTTP, or where its headers do not end."""
         error = sys.exc_info()[1]
-        in_body = self.cycle is not None and not self.cycle.response_complete
-        if in_body:
-            self.cycle.disconnected = True
+        if self.cycle is not None and not self.cycle.response_complete:  # in the body of a request, which tells so
+            self.cycle.scope[BROKEN] = True  # type: ignore[typeddict-unknown-key]
+            self.cycle.keep_alive = False
             self.cycle.message_event.set()
-        if getattr(error, "error_status_hint", 400) == 431:
+        elif getattr(error, "error_status_hint", 400) == 431:
             self._refuse(Refusal("headers_too_large", f"the headers have more than {MAX_HEADERS} bytes"))
-        elif in_body:
-            self._refuse(Refusal("invalid_argument", "the body is not in chunks of HTTP/1.1", "body"))
         else:
             self._refuse(Refusal("invalid_argument", f"this is no HTTP/1.1: {error}"))
 
     def _refuse(self, refusal: Refusal) -> None:
-        """Answers what is no request, and closes the connection."""
+        """Answers what is no request, which is counted and logged like one, and closes the connection."""
         body = refusal.body(request_id := new_request_id())
         headers = {
             **refusal.headers,
@@ -148,10 +147,14 @@ class Protocol(H11Protocol):
             status_code=refusal.status, headers=list(headers.items()), reason=STATUS_PHRASES[refusal.status]
         )
         try:
-            for event in (response, h11.Data(data=body), h11.EndOfMessage()):
-                self.transport.write(self.conn.send(event) or b"")
-        except h11.LocalProtocolError:  # an answer is under way
+            answer = [self.conn.send(event) or b"" for event in (response, h11.Data(data=body), h11.EndOfMessage())]
+        except h11.LocalProtocolError:  # an answer is under way, or over
             pass
+        else:
+            self._service.metrics.answered("other", refusal.status, 0.0)
+            told = {"route": "other", "status": refusal.status, "code": refusal.code, "message": refusal.message}
+            logs.event("request", request_id=request_id, **told)
+            self.transport.write(b"".join(answer))
         self.transport.close()
 
     def shutdown(self) -> None:
