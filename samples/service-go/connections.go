@@ -67,9 +67,6 @@ func (l *listener) quiet(ctx context.Context, least time.Duration) {
 			return
 		case <-ticks.C:
 		}
-		if now := l.accepted.Load(); now != before || l.open.Load() > 0 {
-			since, before = time.Now(), now
-		}
 	}
 }
 
@@ -82,6 +79,14 @@ type connection struct {
 	late     atomic.Bool // they were not in time, which was answered
 	ended    atomic.Bool // nothing comes any more
 	closing  sync.Once
+}
+
+// targetText is what net/http takes more than: it leaves other bytes than ASCII's in a path.
+var targetText = regexp.MustCompile(`^[!-~]*$`)
+
+// isHTTP looks at what net/http does not mind.
+func isHTTP(in *http.Request) bool {
+	return in.ProtoMajor == 1 && in.ProtoMinor <= 1 && targetText.MatchString(in.RequestURI)
 }
 
 type connectionKey struct{}

@@ -95,6 +95,9 @@ func (r *route) name() string {
 func (f *front) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 	handles(in)
 	to := routeOf(in.URL.Path)
+	if !isHTTP(in) {
+		to = nil
+	}
 	in, end := startSpan(in, to)
 	x := &exchange{in, out, requestIDOf(in), time.Now()}
 	out.Header().Set("X-Request-Id", x.id)
@@ -117,6 +120,11 @@ func (f *front) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 
 // answer gives what a request asks for, or the first reason why not.
 func (f *front) answer(to *route, x *exchange) (value any, err error) {
+	if !isHTTP(x.in) {
+		x.out.Header().Set("Connection", "close")
+		return nil, refuse(http.StatusBadRequest, "invalid_argument", "this is no HTTP that can be served: %.40q in %s",
+			x.in.RequestURI, x.in.Proto)
+	}
 	if to == nil {
 		return nil, refuse(http.StatusNotFound, "not_found", "there is no %s", x.in.URL.Path)
 	}

@@ -237,6 +237,7 @@ def test_one_connection_too_many_is_told_so(start):
             assert connection.rest() == b""
     for connection in kept:
         assert connection.ask("POST", "/recommend", QUESTION).status == 200
+    assert b'{route="other",code="503"} 6\n' in kept[0].ask("GET", "/metrics").body
     kept.pop().close()
     assert eventually(service).status == 200
     for connection in kept:

@@ -3,16 +3,23 @@ package service;
 
 import io.netty.handler.codec.TooLongFrameException;
 import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.HttpVersion;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Pattern;
 
 /** What Netty's decoder leaves to say of a request's line and headers. */
 final class Heads {
   private static final int LINE = "  HTTP/1.1\r\n\r\n".length(); // beside method and target, with the empty line
   private static final int FIELD = ": \r\n".length(); // beside name and value
+
+  private static final Pattern METHOD = Pattern.compile("[!#$%&'*+.^_`|~0-9A-Za-z-]+");
+
+  /** A path, a URI with its scheme, or the server as such. */
+  private static final Pattern TARGET = Pattern.compile("(?:/|[A-Za-z][A-Za-z0-9+.-]*:)[!-~]*|\\*");
 
   private Heads() {}
 
@@ -28,6 +35,12 @@ final class Heads {
     HttpVersion version = head.protocolVersion();
     if (!version.equals(HttpVersion.HTTP_1_1) && !version.equals(HttpVersion.HTTP_1_0)) {
       throw Refusal.noHttp("it is " + Json.cut(version.text()));
+    }
+    if (!METHOD.matcher(head.method().name()).matches()) {
+      throw Refusal.noHttp("its method is " + Json.quote(Json.cut(head.method().name())));
+    }
+    if (!head.method().equals(HttpMethod.CONNECT) && !TARGET.matcher(head.uri()).matches()) {
+      throw Refusal.noHttp("its target is " + Json.quote(Json.cut(head.uri())));
     }
     List<String> hosts = head.headers().getAll(HttpHeaderNames.HOST);
     if (hosts.size() > 1 || hosts.isEmpty() && version.equals(HttpVersion.HTTP_1_1)) {

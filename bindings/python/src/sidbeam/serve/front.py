@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
+import re
 from typing import Any, Awaitable, Callable, MutableMapping, Optional
 
 from starlette.convertors import Convertor, register_url_convertor
@@ -18,7 +19,7 @@ from . import logs
 from .calls import MAX_HEADERS, Call, HungUp, Receive
 from .changes import Changes
 from .metrics import HUNG_UP
-from .refusals import Refusal, encoded
+from .refusals import Refusal, encoded, shown
 from .routes import Routes
 from .service import Service
 from .tracing import Tracer
@@ -26,6 +27,10 @@ from .tracing import Tracer
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
+
+
+# A path, a URI with its scheme, or the server as such; as far as the query.
+_TARGET = re.compile(rb"(?:/|[A-Za-z][A-Za-z0-9+.-]*:)[^%]*(?:%[0-9A-Fa-f]{2}[^%]*)*|\*")
 
 
 class _Rest(Convertor[str]):
@@ -128,9 +133,12 @@ class Front:
         self._router, self._tracer = _router(service), Tracer()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        beyond = _beyond(scope)
         if scope["raw_path"][:1] not in (b"/", b"*"):
             _without_authority(scope)
         call = scope["call"] = Call(scope, receive)
+        if beyond is not None:
+            call.unread = call.closes = True
         status, refusal = HUNG_UP, None
 
         async def send_ours(message: Message) -> None:
@@ -142,7 +150,7 @@ class Front:
 
         with self._tracer.span(call.method, call.headers) as span:
             try:
-                refusal = await self._refusal(call, scope, receive, send_ours)
+                refusal = beyond or await self._refusal(call, scope, receive, send_ours)
                 if refusal is not None and status == HUNG_UP:  # nothing was sent
                     await self._refuse(call, refusal, scope, receive, send_ours)
             except HungUp:
@@ -160,9 +168,6 @@ class Front:
     async def _refusal(self, call: Call, scope: Scope, receive: Receive, send: Send) -> Optional[Refusal]:
         """Answers a request, or says why not."""
         try:
-            if (wrong := _beyond(scope)) is not None:
-                call.unread = call.closes = True
-                return wrong
             await self._router(scope, receive, send)
             return None
         except Refusal as refusal:
@@ -204,6 +209,8 @@ def _beyond(scope: Scope) -> Optional[Refusal]:
     """Why a request is not looked at."""
     if scope["http_version"] not in ("1.0", "1.1"):
         return Refusal("invalid_argument", f"this is HTTP/{scope['http_version']}, expected HTTP/1.1")
+    if not _TARGET.fullmatch(scope["raw_path"]) and scope["method"] != "CONNECT":
+        return Refusal("invalid_argument", f"this is no HTTP/1.1: the target is {shown(scope['raw_path'].decode())}")
     line = len(scope["method"]) + len(scope["raw_path"]) + len(scope["query_string"]) + len("  HTTP/1.1\r\n\r\n")
     if line + sum(len(name) + len(value) + len(": \r\n") for name, value in scope["headers"]) > MAX_HEADERS:
         return Refusal("headers_too_large", f"the headers have more than {MAX_HEADERS} bytes")
