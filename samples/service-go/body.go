@@ -105,13 +105,13 @@ func members(raw []byte, path string, known ...string) (map[string]json.RawMessa
 		return nil, mistake(raw, path, "an object")
 	}
 	names := namesOf(raw)
-	for i, name := range names {
-		shown := strings.TrimPrefix(fmt.Sprintf("%s.%.40s", path, name), ".")
+	place := func(name string) string { return strings.TrimPrefix(fmt.Sprintf("%s.%.40s", path, name), ".") }
+	if len(object) < len(names) {
+		return nil, wrong(place(twice(names)), "is given twice")
+	}
+	for _, name := range names {
 		if !contains(known, name) {
-			return nil, wrong(shown, "is not known, expected some of [%s]", strings.Join(known, ", "))
-		}
-		if contains(names[:i], name) {
-			return nil, wrong(shown, "is given twice")
+			return nil, wrong(place(name), "is not known, expected some of [%s]", strings.Join(known, ", "))
 		}
 	}
 	return object, nil
@@ -127,6 +127,20 @@ func namesOf(object []byte) (names []string) {
 		_ = members.Decode(new(json.RawMessage))
 	}
 	return names
+}
+
+// twice gives the first of the names that comes again.
+func twice(names []string) string {
+	counts := map[string]int{}
+	for _, name := range names {
+		counts[name]++
+	}
+	for _, name := range names {
+		if counts[name] > 1 {
+			return name
+		}
+	}
+	return ""
 }
 
 func contains(all []string, one string) bool {

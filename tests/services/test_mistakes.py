@@ -62,6 +62,10 @@ def body(text):
     ("{%s, %s}" % (HISTORY, HISTORY), "histories"),
     ('{%s, "k": 2, "k": 3}' % HISTORY, "k"),
     ('{%s, "k": 2, "\\u006b": 3}' % HISTORY, "k"),
+    ('{%s, "k": 2, "k": 3, "x": 1}' % HISTORY, "k"),
+    ('{"x": 1, %s, "k": 2, "k": 3}' % HISTORY, "k"),
+    ('{"k": 2, %s, %s, "k": 3}' % (HISTORY, HISTORY), "k"),
+    ('{"histories": [[{"a": 1, "a": 2}]]}', "histories[0][0]"),
     ('{%s, "k": 0}' % HISTORY, "k"),
     ('{%s, "k": 9}' % HISTORY, "k"),
     ('{%s, "k": 1.5}' % HISTORY, "k"),
@@ -117,6 +121,9 @@ def test_ids_are_of_the_kind_that_the_index_has(shared_names):
     ('{"items": [{"id": "1", "sid": [1, 2, 3]}]}', "items[0].id"),
     ('{"items": [{"id": null, "sid": [1, 2, 3]}]}', "items[0].id"),
     ('{"items": [{"id": 1, "i\\u0064": 1, "sid": [1, 2, 3]}]}', "items[0].id"),
+    ('{"items": [{"x": 1, "id": 1, "id": 2, "sid": [1, 2, 3]}]}', "items[0].id"),
+    ('{"items": [{"id": 1, "id": 2, "sid": [1, 2, 3]}], "x": 1}', "x"),
+    ('{"items": [{"id": "1", "sid": [1, 2, 3]}, {"id": 2, "id": 3, "sid": [1, 2, 3]}]}', "items[0].id"),
     ('{"items": [{"id": 1, "sid": 1}]}', "items[0].sid"),
     ('{"items": [{"id": 1, "sid": []}]}', "items[0].sid"),
     ('{"items": [{"id": 1, "sid": [1, 2]}]}', "items[0].sid"),
@@ -224,8 +231,10 @@ def test_the_first_of_several_reasons_counts(shared, start, catalogue):
     assert shared.ask("PUT", "/reload", b"x").status == 405
     assert shared.ask("POST", "/items", b"x", Content_Type="text/plain").status == 401
     assert shared.change("POST", "/items", b"x").status == 409
-    live = start(index=catalogue)
+    live = start(index=catalogue, body_time="1s")
     too_large = b" " * ((1 << 20) + 1)
     token = {"Authorization": "Bearer " + live.token}
     assert live.ask("POST", "/items", too_large, Content_Type="text/plain", **token).status == 415
     assert live.ask("POST", "/items", too_large, **token).status == 413
+    assert live.ask("DELETE", "/items/hat", too_large, **token).status == 413
+    assert live.ask("DELETE", "/items/hat", b"{", **token | {"Content_Length": "9"}).status == 408

@@ -55,8 +55,10 @@ def test_members() -> None:
     value = bodies.parse(b'{"a": {"b": 1, "c": 2, "b": 3}}')
     with refused("a.b", "a.b is given twice"):
         bodies.members(bodies.members(value, "", ["a"])["a"], "a", ["b", "c"])
-    with refused("a.c", "there is no member a.c, expected some of [b]"):
+    with refused("a.b", "a.b is given twice"):  # which counts before one that is not known
         bodies.members(value["a"], "a", ["b"])
+    with refused("a.c", "there is no member a.c, expected some of [b]"):
+        bodies.members(bodies.parse(b'{"b": 1, "c": 2}'), "a", ["b"])
     with refused("a", "a is 5, expected an object with some of [b]"):
         bodies.members(5, "a", ["b"])
     with refused("a.d", "a.d is missing, expected a string"):

@@ -7,6 +7,7 @@ import com.google.gson.JsonObject;
 import com.google.gson.JsonPrimitive;
 import io.sidbeam.IndexInfo;
 import java.util.List;
+import java.util.Map;
 import java.util.regex.Pattern;
 
 /** Reads the values of a body, of which null is one that is not there, and names a mistake by its place. */
@@ -31,8 +32,13 @@ final class Fields {
     throw mistake(value, path, "an object");
   }
 
-  /** A member that is misspelt would be none. */
+  /** A member that is misspelt would be none, and of one that is given twice the first would be dropped. */
   private static JsonObject known(JsonObject object, String prefix, List<String> known) {
+    for (Map.Entry<String, JsonElement> member : object.entrySet()) {
+      if (member.getValue() == Json.TWICE) {
+        throw Refusal.wrong(prefix + Json.cut(member.getKey()), "is given twice");
+      }
+    }
     for (String name : object.keySet()) {
       if (!known.contains(name)) {
         throw Refusal.wrong(prefix + Json.cut(name), "is not known, expected some of " + known);

@@ -110,6 +110,9 @@ final class Filters implements AutoCloseable {
     if (!NAME.matcher(name).matches()) {
       throw new IllegalArgumentException(what + "expected a name of 1 .. 64 letters, digits, \"_\", \".\" and \"-\"");
     }
+    if (text == Json.TWICE) {
+      throw new IllegalArgumentException(what + "it is given twice");
+    }
     if (!(text instanceof JsonPrimitive written) || !written.isString()) {
       throw new IllegalArgumentException(what + "expected a text");
     }

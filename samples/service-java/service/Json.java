@@ -21,6 +21,9 @@ final class Json {
   private static final int MAX_DEPTH = 32;
   private static final int MAX_SHOWN = 40;
 
+  /** In place of the value of a member that is given twice, which whoever looks at its object refuses. */
+  static final JsonPrimitive TWICE = new JsonPrimitive("given twice");
+
   /**
    * JSON's alphabet, in strings and outside. Gson takes more: TRUE for true, a byte order mark, control characters in
    * strings, and escapes of ' and of a line's end.
@@ -37,7 +40,7 @@ final class Json {
       if (!STRICT.matcher(text).matches()) {
         throw new MalformedJsonException("a string or a word of another kind");
       }
-      JsonElement value = value(reader, "", 0);
+      JsonElement value = value(reader, 0);
       if (reader.peek() != JsonToken.END_DOCUMENT) {
         throw new MalformedJsonException("more");
       }
@@ -48,13 +51,13 @@ final class Json {
     }
   }
 
-  private static JsonElement value(JsonReader reader, String path, int depth) throws IOException {
+  private static JsonElement value(JsonReader reader, int depth) throws IOException {
     if (depth > MAX_DEPTH) {
       throw Refusal.wrong(Refusal.BODY, "has more than " + MAX_DEPTH + " levels");
     }
     return switch (reader.peek()) {
-      case BEGIN_OBJECT -> object(reader, path, depth);
-      case BEGIN_ARRAY -> array(reader, path, depth);
+      case BEGIN_OBJECT -> object(reader, depth);
+      case BEGIN_ARRAY -> array(reader, depth);
       case STRING -> new JsonPrimitive(whole(reader.nextString()));
       case NUMBER -> new JsonPrimitive(ToNumberPolicy.LAZILY_PARSED_NUMBER.readNumber(reader));
       case BOOLEAN -> new JsonPrimitive(reader.nextBoolean());
@@ -65,26 +68,23 @@ final class Json {
     };
   }
 
-  private static JsonObject object(JsonReader reader, String path, int depth) throws IOException {
+  private static JsonObject object(JsonReader reader, int depth) throws IOException {
     JsonObject object = new JsonObject();
     reader.beginObject();
     while (reader.hasNext()) {
       String name = whole(reader.nextName());
-      String place = path.isEmpty() ? cut(name) : path + "." + cut(name);
-      if (object.has(name)) {
-        throw Refusal.wrong(place, "is given twice");
-      }
-      object.add(name, value(reader, place, depth + 1));
+      JsonElement value = value(reader, depth + 1);
+      object.add(name, object.has(name) ? TWICE : value);
     }
     reader.endObject();
     return object;
   }
 
-  private static JsonArray array(JsonReader reader, String path, int depth) throws IOException {
+  private static JsonArray array(JsonReader reader, int depth) throws IOException {
     JsonArray array = new JsonArray();
     reader.beginArray();
     while (reader.hasNext()) {
-      array.add(value(reader, path + "[" + array.size() + "]", depth + 1));
+      array.add(value(reader, depth + 1));
     }
     reader.endArray();
     return array;

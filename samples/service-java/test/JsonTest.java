@@ -52,7 +52,8 @@ public final class JsonTest {
   public static void main(String[] arguments) {
     takesJsonAlone();
     keepsWhatIsWritten();
-    refuses("{\"a\": [{\"b\": 1, \"\\u0062\": 2}]}", "a[0].b", "a[0].b is given twice");
+    JsonElement twice = Json.read("{\"b\": 1, \"\\u0062\": 2, \"c\": \"given twice\"}");
+    check(twice.getAsJsonObject().get("b") == Json.TWICE && twice.getAsJsonObject().get("c") != Json.TWICE, "b alone");
     refuses("[\"\ud800\"]", "body", "the body has half of a surrogate pair");
     refuses("{\"\\ude00\\ud83d\": 1}", "body", "the body has half of a surrogate pair");
     refuses("[".repeat(40) + "]".repeat(40), "body", "the body has more than 32 levels");

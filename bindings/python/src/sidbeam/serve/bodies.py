@@ -67,13 +67,13 @@ def members(value: Any, path: str, known: Sequence[str]) -> dict[str, Any]:
     expected = f"some of [{', '.join(known)}]"
     if not isinstance(value, _Object):
         raise mistake(path or BODY, value, f"an object with {expected}")
+    if value.twice is not None:
+        where = of(path, value.twice)
+        raise Refusal("invalid_argument", f"{where} is given twice", where)
     for name in value:
         if name not in known:
             where = of(path, name)
             raise Refusal("invalid_argument", f"there is no member {where}, expected {expected}", where)
-    if value.twice is not None:
-        where = of(path, value.twice)
-        raise Refusal("invalid_argument", f"{where} is given twice", where)
     return value
 
 

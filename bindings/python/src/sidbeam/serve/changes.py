@@ -45,8 +45,8 @@ class Changes:
         return {"added": await _changed(asyncio.to_thread(add), "items")}
 
     async def remove(self, call: Call) -> Any:
-        id = _id_of(call.raw_path, self._service.served.info.id_type)
         await call.no_body(self._service.options.body_time)
+        id = _id_of(call.raw_path, self._service.served.info.id_type)
         if await _changed(asyncio.to_thread(self._service.written().remove, [id]), "id"):
             raise Refusal("not_found", f"there is no item {shown(id)}")
         return {"removed": id}
