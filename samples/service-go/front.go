@@ -149,7 +149,8 @@ func (f *front) answer(to *route, x *exchange) (value any, err error) {
 	}
 	defer func() {
 		if fault := recover(); fault != nil {
-			f.events.error("failed", member{"message", fmt.Sprintf("%v\n%s", fault, debug.Stack())})
+			f.events.error("failed", member{"request_id", x.id},
+				member{"message", fmt.Sprintf("%v\n%s", fault, debug.Stack())})
 			err = errors.New("this is a fault of the service, whose log has more")
 		}
 	}()

@@ -18,13 +18,14 @@ func TestAFaultIsAnswered(t *testing.T) {
 	f := &front{most: 1, metrics: newMetrics(), events: &events{out: &log, asJSON: true}}
 	faulty := &route{path: "/faulty", method: "GET", early: true,
 		answer: func(*front, *service, *exchange) (any, error) { panic("as a test") }}
-	x := &exchange{in: httptest.NewRequest("GET", "/faulty", nil), out: httptest.NewRecorder()}
+	x := &exchange{in: httptest.NewRequest("GET", "/faulty", nil), out: httptest.NewRecorder(), id: "a-fault"}
 	_, err := f.answer(faulty, x)
 	if refused := refusalOf(err); refused.status != 500 || refused.code != "internal" ||
 		strings.Contains(refused.message, "as a test") {
 		t.Errorf("expected 500 without details, got %+v", refused)
 	}
-	if !strings.Contains(log.String(), "as a test") || !strings.Contains(log.String(), "front_test.go") {
+	if !strings.Contains(log.String(), "as a test") || !strings.Contains(log.String(), "front_test.go") ||
+		!strings.Contains(log.String(), `"request_id":"a-fault"`) {
 		t.Errorf("expected the fault and its place, got %s", log.String())
 	}
 	if f.running.Load() != 0 {

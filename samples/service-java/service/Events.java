@@ -51,9 +51,18 @@ final class Events {
   }
 
   void failed(Throwable e) {
+    failed(traceOf(e));
+  }
+
+  /** In a request. */
+  void failed(String requestId, Throwable e) {
+    write("error", "failed", Json.of("request_id", requestId, "message", traceOf(e)));
+  }
+
+  private static String traceOf(Throwable e) {
     StringWriter text = new StringWriter();
     e.printStackTrace(new PrintWriter(text, true));
-    failed(text.toString());
+    return text.toString();
   }
 
   private void write(String level, String event, JsonObject members) {

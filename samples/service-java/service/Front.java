@@ -114,7 +114,7 @@ final class Front {
     Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
     Refusal refusal = x.gone.isDone() ? Refusal.HUNG_UP : Refusal.of(cause);
     if (refusal.code.equals("internal") && !(cause instanceof Refusal || cause instanceof SidbeamException)) {
-      events.failed(cause);
+      events.failed(x.trace.requestId(), cause);
     }
     return noted(x, Answer.of(refusal, x.trace.requestId()), refusal);
   }
