@@ -44,15 +44,15 @@ END
   )
 }
 
-build_java() { # Netty watches its buffers, which the log tells of
+build_java() { # Netty watches its buffers, which the log tells of; the first compiler alone, as no process lives long
   bash bindings/java/build.sh "$build"
   bash samples/service-java/build.sh
-  # For tests of memory: a small heap, which has its size from the start, so that what stays in it ends the service; and
-  # the first compiler alone, for the second one takes memory for minutes.
+  # For tests of memory: a small heap, which has its size from the start, so that what stays in it ends the service. (The
+  # second compiler would take memory for minutes.)
   program java <<END
-set -- -cp $root/build/java/service.jar service.Server "\$@"
+set -- -XX:TieredStopAtLevel=1 -cp $root/build/java/service.jar service.Server "\$@"
 if [ -n "\$SIDBEAM_PLAIN" ]; then
-  set -- -Xms32m -Xmx32m -XX:+AlwaysPreTouch -XX:+ExitOnOutOfMemoryError -XX:TieredStopAtLevel=1 "\$@"
+  set -- -Xms32m -Xmx32m -XX:+AlwaysPreTouch -XX:+ExitOnOutOfMemoryError "\$@"
   export MALLOC_ARENA_MAX=2
 else
   set -- -ea -Dio.netty.leakDetection.level=paranoid "\$@"

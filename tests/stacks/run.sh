@@ -106,8 +106,8 @@ export PYTHONPATH=$build/bindings/python/package PYTHONPYCACHEPREFIX=$PWD/build/
 export VLLM_LOGGING_LEVEL=WARNING HF_HUB_OFFLINE=1
 stack torch torch torch
 stack train,align,align_draft,speculation,nezha,papers torch torch transformers
-stack transformers,transformers_fields,transformers_sampling,transformers_rules,transformers_live,transformers_hub,runner \
-  transformers torch transformers
+of_transformers=$(printf 'transformers%s,' '' _fields _sampling _rules _live _hub)
+stack "${of_transformers}runner" transformers torch transformers
 stack peft peft torch transformers peft
 stack jax jax jax
 stack vllm vllm torch transformers vllm
