@@ -44,11 +44,11 @@ END
   )
 }
 
-build_java() { # Netty watches its buffers, which the log tells of; the first compiler alone, as no process lives long
+build_java() { # Netty watches its buffers, which the log tells of; one compiler: no process lives long
   bash bindings/java/build.sh "$build"
   bash samples/service-java/build.sh
-  # For tests of memory: a small heap, which has its size from the start, so that what stays in it ends the service. (The
-  # second compiler would take memory for minutes.)
+  # For tests of memory: a small heap, which has its size from the start, so that what stays in it ends the service.
+  # (The second compiler would take memory for minutes.)
   program java <<END
 set -- -XX:TieredStopAtLevel=1 -cp $root/build/java/service.jar service.Server "\$@"
 if [ -n "\$SIDBEAM_PLAIN" ]; then
