@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails where a line of a tracked source is wider than 120 columns; names file:line and the width of each.
+"""Fails where a line of a tracked source is wider than 120 columns, or has a carriage return; names file:line of each.
 
     python3 tests/line_width.py
 
@@ -32,12 +32,15 @@ def sources():
     return [str(path) for path in pathlib.Path(".").rglob("*") if path.is_file() and path.parts[0] != "build"]
 
 
-wide = 0
+wrong = 0
 for path in sources():
     if not is_checked(path):
         continue
-    for number, line in enumerate(pathlib.Path(path).read_text(encoding="utf-8").split("\n"), 1):
+    for number, line in enumerate(pathlib.Path(path).read_bytes().decode().split("\n"), 1):
         if len(line) > LIMIT and not (path.endswith(".md") and cannot_be_broken(line)):
             print(f"{path}:{number}: {len(line)} columns, expected at most {LIMIT}")
-            wide += 1
-sys.exit(wide > 0)
+            wrong += 1
+        if "\r" in line:
+            print(f"{path}:{number}: a carriage return")
+            wrong += 1
+sys.exit(wrong > 0)
