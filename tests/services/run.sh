@@ -44,7 +44,8 @@ END
   )
 }
 
-build_java() { # Netty watches its buffers, which the log tells of; one compiler: no process lives long
+# Netty watches its buffers, which the log tells of. The JVM's second compiler is off: a process ends before that pays.
+build_java() {
   bash bindings/java/build.sh "$build"
   bash samples/service-java/build.sh
   # For tests of memory: a small heap, which has its size from the start, so that what stays in it ends the service.
