@@ -126,8 +126,9 @@ static int64_t records_before(const record_ends* ends, int64_t byte) {
   return version;
 }
 
+/* Each of them; with sanitizers, which take longer, every third. */
 static void flip_bits(subject* of, const char* sound, const record_ends* ends) {
-  for (int64_t bit = 0; bit < 8 * of->count; ++bit) {
+  for (int64_t bit = 0; bit < 8 * of->count; bit += SIDBEAM_SANITIZED ? 3 : 1) {
     if (ends != NULL) {
       const int64_t before = records_before(ends, bit / 8);
       const int unread = bit / 8 >= ends->payload[before + 1];

@@ -134,15 +134,15 @@ static void use_damaged(const specimen* s, const unsigned char* data, int64_t si
 #define SIDBEAM_SANITIZED 0
 #endif
 
-/* Fewer under sanitizers, which take longer: each byte is changed in all of its bits, but not in its last bit too, and
- * there are fewer rounds of noise. */
+/* Fewer under sanitizers, which take longer: every third place, each byte is changed in all of its bits, but not in its
+ * last bit too, and there are fewer rounds of noise. */
 static const unsigned char masks[] = {0xff, 0x01};
-enum { MASKS = SIDBEAM_SANITIZED ? 1 : 2, ROUNDS = SIDBEAM_SANITIZED ? 90 : 300 };
+enum { STEP = SIDBEAM_SANITIZED ? 3 : 1, MASKS = SIDBEAM_SANITIZED ? 1 : 2, ROUNDS = SIDBEAM_SANITIZED ? 45 : 300 };
 
 static void every_truncation_is_refused(void) {
   for (size_t kind = 0; kind < COUNT(kinds); ++kind) {
     specimen s = prepare(kind);
-    for (int64_t size = 0; size < s.size; ++size) {
+    for (int64_t size = 0; size < s.size; size += STEP) {
       void* cut = NULL;
       sidbeam_index* index = NULL;
       CHECK(posix_memalign(&cut, 64, size == 0 ? 1 : (size_t)size) == 0);
@@ -163,7 +163,7 @@ static void every_truncation_is_refused(void) {
 static void every_changed_byte_is_found_by_the_depth_that_covers_it(void) {
   for (size_t kind = 0; kind < COUNT(kinds); ++kind) {
     specimen s = prepare(kind);
-    for (int64_t at = 0; at < s.size; ++at) {
+    for (int64_t at = 0; at < s.size; at += STEP) {
       for (size_t m = 0; m < MASKS; ++m) {
         s.damaged[at] ^= masks[m];
         if (at < s.header_end) check_refused(&s, kind, at, masks[m], SIDBEAM_VERIFY_HEADER);
@@ -179,7 +179,7 @@ static void every_changed_byte_is_found_by_the_depth_that_covers_it(void) {
 static void every_changed_byte_is_harmless_without_verification(void) {
   for (size_t kind = 0; kind < COUNT(kinds); ++kind) {
     specimen s = prepare(kind);
-    for (int64_t at = s.header_end; at < s.size; ++at) {
+    for (int64_t at = s.header_end; at < s.size; at += STEP) {
       for (size_t m = 0; m < MASKS; ++m) {
         s.damaged[at] ^= masks[m];
         use_damaged(&s, s.damaged, s.size, (uint32_t)at);

@@ -87,7 +87,10 @@ export SIDBEAM_COMMAND=$build/bindings/cli/sidbeam
 [ -x "$SIDBEAM_COMMAND" ] || cmake --build "$build" --target sidbeam_cli
 ulimit -n "$(ulimit -Hn)" # for thousands of connections
 for service in "${services[@]}"; do
-  "build_$service" >"$out/$service.log" 2>&1 || { tail -n 40 "$out/$service.log"; exit 1; }
+  # Not as a condition: that would switch off `set -e` within the function.
+  trap 'tail -n 40 "$out/$service.log"' EXIT
+  "build_$service" >"$out/$service.log" 2>&1
+  trap - EXIT
   printf '%s: ' "$service"
   "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider tests/services --service "$service" "$@"
 done

@@ -244,7 +244,7 @@ void expect_levels(const IndexView& index, const RulesView& rules, const uint64_
 
 TEST(IndexRules, LargeFiltersAreTheSameOnThreads) {
   Random random(20261203);
-  for (int i = 0; i < 12; ++i) {
+  for (int i = 0; i < 12; i += SIDBEAM_SANITIZED ? 5 : 1) {  // 0, 5, 10
     SCOPED_TRACE("case " + std::to_string(i));
     const Index built = build_for_a_target(large_catalogue(i % 6, random), i / 6);
     const IndexView& index = built.view;

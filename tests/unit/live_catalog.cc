@@ -17,7 +17,7 @@
 namespace sidbeam::testing {
 namespace {
 
-constexpr int kHistories = 40, kOperations = 25;
+constexpr int kHistories = SIDBEAM_SANITIZED ? 15 : 40, kOperations = 25;
 
 const std::vector<TestColumn> kColumns = {{"new", SIDBEAM_ATTRIBUTE_BOOL, {}},
                                           {"price", SIDBEAM_ATTRIBUTE_I64, {}},

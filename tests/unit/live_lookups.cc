@@ -7,7 +7,7 @@
 namespace sidbeam::testing {
 namespace {
 
-constexpr int kCases = 200;
+constexpr int kCases = SIDBEAM_SANITIZED ? 80 : 200;
 
 using Texts = std::multiset<std::string>;
 

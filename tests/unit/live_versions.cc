@@ -7,7 +7,7 @@
 namespace sidbeam::testing {
 namespace {
 
-constexpr int kCases = 250;
+constexpr int kCases = SIDBEAM_SANITIZED ? 80 : 250;
 
 TEST(LiveVersions, AreSearchedAsAnIndexOfWhatIsLive) {
   const auto seed = std::random_device()();

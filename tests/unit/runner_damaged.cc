@@ -31,7 +31,7 @@ TEST(RunnerDamaged, RoundsTouchNothingButTheirOwn) {
     const auto sids = handles::random_sids(world.codes, 1 + random.below(40), seed, world.variable);
     const SoundFile file(world.runtime.get(),
                          handles::make_builder(world.runtime.get(), world.codes, sids, world.variable));
-    for (int32_t damage = 0; damage < (SIDBEAM_SANITIZED ? 40 : 10); ++damage) {
+    for (int32_t damage = 0; damage < (SIDBEAM_SANITIZED ? 20 : 10); ++damage) {
       world.constraint = handles::make_constraint(file.damaged(random).get());
       world.finish();
       Drafting drafting;
