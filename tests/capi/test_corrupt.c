@@ -130,10 +130,6 @@ static void use_damaged(const specimen* s, const unsigned char* data, int64_t si
   sidbeam_index_release(index);
 }
 
-#if !defined(SIDBEAM_SANITIZED) /* these tests as a project of their own */
-#define SIDBEAM_SANITIZED 0
-#endif
-
 /* Fewer under sanitizers, which take longer: every third place, each byte is changed in all of its bits, but not in its
  * last bit too, and there are fewer rounds of noise. */
 static const unsigned char masks[] = {0xff, 0x01};
