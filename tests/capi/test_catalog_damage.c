@@ -126,7 +126,7 @@ static int64_t records_before(const record_ends* ends, int64_t byte) {
   return version;
 }
 
-/* Each of them; with sanitizers, which take longer, every third. */
+/* All of them; with sanitizers, which take longer, every third. */
 static void flip_bits(subject* of, const char* sound, const record_ends* ends) {
   for (int64_t bit = 0; bit < 8 * of->count; bit += SIDBEAM_SANITIZED ? 3 : 1) {
     if (ends != NULL) {

@@ -130,8 +130,8 @@ static void use_damaged(const specimen* s, const unsigned char* data, int64_t si
   sidbeam_index_release(index);
 }
 
-/* Fewer under sanitizers, which take longer: every third place, each byte is changed in all of its bits, but not in its
- * last bit too, and there are fewer rounds of noise. */
+/* Sanitizers take longer and see less: every third length and byte, a byte changed in all of its bits but not in its
+ * last one alone, fewer rounds of noise. */
 static const unsigned char masks[] = {0xff, 0x01};
 enum { STEP = SIDBEAM_SANITIZED ? 3 : 1, MASKS = SIDBEAM_SANITIZED ? 1 : 2, ROUNDS = SIDBEAM_SANITIZED ? 45 : 300 };
 

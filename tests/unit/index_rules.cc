@@ -244,7 +244,8 @@ void expect_levels(const IndexView& index, const RulesView& rules, const uint64_
 
 TEST(IndexRules, LargeFiltersAreTheSameOnThreads) {
   Random random(20261203);
-  for (int i = 0; i < 12; i += SIDBEAM_SANITIZED ? 5 : 1) {  // 0, 5, 10
+  // With sanitizers 1, 6 and 11: both kinds of trie, many rows on two threads, few on one.
+  for (int i = SIDBEAM_SANITIZED; i < 12; i += SIDBEAM_SANITIZED ? 5 : 1) {
     SCOPED_TRACE("case " + std::to_string(i));
     const Index built = build_for_a_target(large_catalogue(i % 6, random), i / 6);
     const IndexView& index = built.view;
