@@ -32,7 +32,7 @@ struct Script {
 sidbeam_import_config draw_config(const Script& script, const std::string& ids) {
   static const char* const formats[] = {nullptr, "lcrec", "records", "jsonl", "csv", "npy", "npz", "raw", "xllm"};
   static const char* const columns[] = {nullptr, "sid", "c0,c1,c2", "0", "1,2"};
-  static const char* const patterns[] = {nullptr, "<a_*> <b_*> <c_*>", "<s{level}_*>", "C*", "*"};
+  static const char* const patterns[] = {nullptr, "<a_*> <b_*> <c_*>", "<s{level}_*>", "C*", "*", "<a_*> <b_*>"};
   static const int32_t codes[] = {300, 400, 500};
   sidbeam_import_config config = SIDBEAM_IMPORT_CONFIG_INIT;
   if (script.format % 2 == 1) config.format = formats[script.format / 2 % std::size(formats)];
