@@ -21,9 +21,10 @@ import pytest
 import sidbeam
 from live_catalogs import BASE, RATE, index_of, slow, writes
 from sidbeam import Catalog, to_thread
+from sidbeam.build import Watched
 
 
-async def cancelled(task: asyncio.Task[Any]) -> None:
+async def ended(task: asyncio.Task[Any]) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -43,7 +44,7 @@ def test_a_compaction_ends_with_its_task() -> None:
                 await at_work.wait()
                 catalog.remove([catalog.info.version])
                 await to_thread(catalog.publish)
-                await cancelled(task)
+                await ended(task)
             else:
                 with pytest.raises(asyncio.TimeoutError):
                     await asyncio.wait_for(call, timeout=0.1)
@@ -72,44 +73,49 @@ def test_a_wait_for_versions_ends_with_its_task(tmp_path: Path) -> None:
     async def main(follower: Catalog) -> None:
         task = asyncio.create_task(to_thread(follower.refresh, 600))
         await asyncio.sleep(0)
-        await cancelled(task)
+        await ended(task)
         assert await to_thread(follower.refresh) == 1
 
     with writes(tmp_path / "live"), Catalog.follow(tmp_path / "live") as follower:
         asyncio.run(main(follower))
 
 
-def test_builds_and_files_end_with_their_tasks(tmp_path: Path) -> None:
+def test_builds_and_files_end_with_their_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, output = tmp_path / "items.csv", tmp_path / "items.sidx"
-    path.write_text("item,c0,c1\n" + "".join(f"{i},{i % 7},{i % 11}\n" for i in range(300_000)))
+    path.write_text("item,c0,c1\n" + "".join(f"{i},{i % 7},{i % 11}\n" for i in range(1000)))
+    run, cancel, told = Watched._run_beside, Watched.cancel, threading.Event()
+
+    def cancelled(self: Watched) -> None:
+        cancel(self)
+        told.set()
+
+    # A call is done as soon as it can be: here it waits, so that none is over before it hears of the cancellation.
+    held = lambda self, call, progress: run(self, lambda: told.wait() and call(), progress)  # noqa: E731
+    monkeypatch.setattr(Watched, "_run_beside", held)
+    monkeypatch.setattr(Watched, "cancel", cancelled)
 
     async def main() -> None:
-        loop, at_work, go_on = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
-
-        def progress(*now: object) -> None:
-            loop.call_soon_threadsafe(at_work.set)
-            go_on.wait()  # or a fast machine is done before it hears of the cancellation
-
+        loop, at_work = asyncio.get_running_loop(), asyncio.Event()
+        told.set()
         with contextlib.ExitStack() as calls:
             catalog = calls.enter_context(Catalog.create(sidbeam.Index.build([(6, 10)], [0])))
             builder = calls.enter_context(sidbeam.Builder([1 << 20]))
             builder.add(np.arange(1 << 20, dtype=np.int32)[:, None])
+            progress = lambda *now: loop.call_soon_threadsafe(at_work.set)  # noqa: E731
             for call in (
                 to_thread(sidbeam.Index.from_file, path, output=output, progress=progress),
                 to_thread(catalog.add_file, path, progress=progress),
                 to_thread(builder.write, output, progress=progress),
             ):
                 at_work.clear()
-                go_on.clear()
+                told.clear()
                 task = asyncio.create_task(call)
                 await at_work.wait()
-                task.cancel()
-                await asyncio.sleep(0)
-                go_on.set()
-                with pytest.raises(asyncio.CancelledError):
-                    await task
+                await ended(task)
+                assert told.is_set()
                 catalog.discard()
                 assert not output.exists()
+            told.set()
             builder.plan()  # nobody is inside it
 
     asyncio.run(main())
@@ -147,7 +153,7 @@ def test_a_second_cancellation_does_not_wait() -> None:
         await asyncio.get_running_loop().run_in_executor(None, at_work.wait)
         task.cancel()
         await asyncio.sleep(0)
-        await cancelled(task)
+        await ended(task)
         assert not go_on.is_set()
         go_on.set()
 
@@ -195,7 +201,7 @@ def test_errors_that_nobody_awaits_are_dropped() -> None:
         await loop.run_in_executor(None, at_work.wait)
         task.cancel()
         await asyncio.sleep(0)
-        await cancelled(task)
+        await ended(task)
         del task
         go_on.set()
         await loop.shutdown_default_executor()
