@@ -89,8 +89,8 @@ def test_builds_and_files_end_with_their_tasks(tmp_path: Path, monkeypatch: pyte
         cancel(self)
         told.set()
 
-    # A call is done as soon as it can be: here it waits, so that none is over before it hears of the cancellation.
-    held = lambda self, call, progress: run(self, lambda: told.wait() and call(), progress)  # noqa: E731
+    # The work begins once it has been told to end: begun sooner, it may be over when the cancellation comes.
+    held = lambda self, call, progress: run(self, lambda: told.wait(60) and call(), progress)  # noqa: E731
     monkeypatch.setattr(Watched, "_run_beside", held)
     monkeypatch.setattr(Watched, "cancel", cancelled)
 
@@ -99,8 +99,8 @@ def test_builds_and_files_end_with_their_tasks(tmp_path: Path, monkeypatch: pyte
         told.set()
         with contextlib.ExitStack() as calls:
             catalog = calls.enter_context(Catalog.create(sidbeam.Index.build([(6, 10)], [0])))
-            builder = calls.enter_context(sidbeam.Builder([1 << 20]))
-            builder.add(np.arange(1 << 20, dtype=np.int32)[:, None])
+            builder = calls.enter_context(sidbeam.Builder([1000]))
+            builder.add(np.arange(1000, dtype=np.int32)[:, None])
             progress = lambda *now: loop.call_soon_threadsafe(at_work.set)  # noqa: E731
             for call in (
                 to_thread(sidbeam.Index.from_file, path, output=output, progress=progress),
