@@ -74,11 +74,11 @@ def test_it_waits_for_what_runs(busy):  # noqa: F811
             answer = service.ask("GET", path)
             assert answer.status == status and answer.closes
         assert service.metrics()["draining"] == 1
-        with service.connect() as late:
-            answer = late.ask("POST", "/recommend", SHORT)
-            assert answer.status == 200 and answer.closes and late.rest() == b""
         answer = idle.ask("GET", "/readyz")
         assert answer.status == 503 and answer.closes and idle.rest() == b""
+    with service.connect() as late:
+        answer = late.ask("POST", "/recommend", SHORT)
+        assert answer.status == 200 and answer.closes and late.rest() == b""
     for connection in connections:
         answer = connection.answer()
         assert answer.status == 200 and answer.closes and connection.rest() == b""

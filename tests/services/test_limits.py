@@ -27,7 +27,9 @@ def begin(service, count, **headers):
     connections = [service.connect() for _ in range(count)]
     for connection in connections:
         connection.send(request("POST", "/recommend", LONG, **headers))
-    service.until("they run", lambda metrics: metrics["requests_running"] == count and metrics["runner_queued"] > 0)
+    # Of each, all histories: before that, a later request would overtake those that the runner has not been given yet.
+    service.until("they run", lambda metrics: metrics["requests_running"] == count and count * HISTORIES
+                  == metrics["runner_queued"] + metrics["runner_running"] + metrics["runner_finished_total"])
     return connections
 
 
