@@ -1,5 +1,6 @@
 // Attributes: declared and set in builders, read from indexes.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <string_view>
 
 #include "attributes.h"
@@ -141,7 +142,10 @@ void set_attribute(World& world) {
 
 void read_attribute(World& world) {
   if (world.indexes.empty()) return;
-  const Held<sidbeam_index>& index = world.any(world.indexes);
+  const auto has_some = [](const Held<sidbeam_index>& one) { return one.facts->attribute_count > 0; };
+  const auto found_first = std::find_if(world.indexes.begin(), world.indexes.end(), has_some);
+  const bool by_chance = found_first == world.indexes.end() || world.one_in(4);
+  const Held<sidbeam_index>& index = by_chance ? world.any(world.indexes) : *found_first;
   const int64_t count = index.facts->attribute_count;
   const int64_t attribute = count == 0 ? 0 : world.input.ConsumeIntegralInRange<int64_t>(0, count - 1);
   const int32_t fault = world.fault(2);

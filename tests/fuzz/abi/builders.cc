@@ -189,8 +189,7 @@ void write_index(World& world) { write(world); }
 void make_index(World& world) {
   for (int attempts = 0; attempts < 2 && world.indexes.empty(); ++attempts) {
     create(world);
-    if (world.flip()) declare_attribute(world);
-    if (world.flip()) declare_attribute(world);
+    for (int32_t declared = world.in(0, 3); declared > 0; --declared) declare_attribute(world);
     add(world);
     set_attribute(world);
     add(world);

@@ -68,8 +68,27 @@ void filter_rows(World& world) {
   if (status == SIDBEAM_OK) keep_filter(world, {*out, index.facts, index.handle, false});
 }
 
-// Attributes as the random builder declares them, and one that it does not.
-constexpr const char* kAttributes[] = {"price", "score", "stock", "brand", "tags", "no such attribute"};
+enum class ValueKind { kIntegers, kNumbers, kBools, kStrings };
+
+// An attribute to compare with, and values of which kind: mostly of its type, or it could hardly ever be done.
+struct Compared {
+  const char* name;
+  ValueKind kind;
+};
+
+Compared draw_attribute(World& world, const Held<sidbeam_index>& index) {
+  // As the random builder declares them, and one that it does not.
+  static constexpr const char* kNames[] = {"price", "score", "stock", "brand", "tags", "no such attribute"};
+  static constexpr ValueKind kKinds[] = {ValueKind::kIntegers, ValueKind::kNumbers, ValueKind::kBools,
+                                         ValueKind::kStrings, ValueKind::kStrings};  // by type
+  const Compared any{kNames[world.in(0, 5)], static_cast<ValueKind>(world.in(0, 3))};
+  const auto attributes = static_cast<int32_t>(index.facts->attribute_count);
+  if (attributes == 0 || world.one_in(4)) return any;
+  sidbeam_attribute_info info = SIDBEAM_ATTRIBUTE_INFO_INIT;
+  const int64_t attribute = world.in(0, attributes - 1);
+  FUZZ_CHECK(ABI(index_get_attribute)(index.handle, attribute, &info, nullptr) == SIDBEAM_OK);
+  return {info.name, world.one_in(4) ? any.kind : kKinds[info.type - SIDBEAM_ATTRIBUTE_I64]};
+}
 
 void filter_term(World& world) {
   if (world.indexes.empty()) return;
@@ -77,7 +96,8 @@ void filter_term(World& world) {
   const int32_t fault = world.fault(4);
   sidbeam_term term = SIDBEAM_TERM_INIT;
   term.op = fault == 1 ? (world.flip() ? 0 : 11) : world.in(SIDBEAM_TERM_EQUAL, SIDBEAM_TERM_IS_NULL);
-  term.attribute = fault == 2 ? nullptr : kAttributes[world.in(0, 5)];
+  const Compared compared = draw_attribute(world, index);
+  term.attribute = fault == 2 ? nullptr : compared.name;
   term.count = term.op == SIDBEAM_TERM_IS_NULL ? 0 : world.in(0, 3);
   std::vector<int64_t> integers;
   std::vector<double> numbers;
@@ -91,11 +111,12 @@ void filter_term(World& world) {
   const Array<double> as_numbers(std::move(numbers));
   const Array<uint8_t> as_bools(std::move(bools));
   const std::vector<const char*> strings(static_cast<size_t>(term.count), "a\xc3\xa9");
-  const int32_t kind = world.in(0, 3);
-  if (kind == 0 && term.count > 0) term.integers = as_integers.get();
-  if (kind == 1 && term.count > 0) term.numbers = as_numbers.get();
-  if (kind == 2 && term.count > 0) term.bools = as_bools.get();
-  if (kind == 3 && term.count > 0) term.strings = strings.data();
+  if (term.count > 0) {
+    if (compared.kind == ValueKind::kIntegers) term.integers = as_integers.get();
+    if (compared.kind == ValueKind::kNumbers) term.numbers = as_numbers.get();
+    if (compared.kind == ValueKind::kBools) term.bools = as_bools.get();
+    if (compared.kind == ValueKind::kStrings) term.strings = strings.data();
+  }
   if (fault == 3) term.count = -1;
   world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
   world.expected.may_fail(SIDBEAM_INVALID_ARGUMENT);  // of another type, or no attribute of this index

@@ -41,7 +41,8 @@ struct Called {
 // Ends the run if a function of the library, or of a table of functions, is called nowhere in this program.
 void require_every_function();
 void require_functions(const void* const* entries, size_t count);
-// Ends the run if one of these has never succeeded.
+// Ends the run if one of these has never succeeded: not even with some more inputs at random, since what libFuzzer
+// tries differs from run to run.
 void require_every_success();
 
 }  // namespace fuzz::abi
