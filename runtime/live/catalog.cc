@@ -328,21 +328,25 @@ void LiveCatalog::sync() {
   if (storage_ != nullptr) storage_->sync();
 }
 
-// Reads what is new in the folder; whether there was anything. A writer may replace files while they are opened.
+// Reads what is new in the folder; whether there was anything. A file that a manifest names may be gone by the time it is
+// opened: its writer has replaced the manifest then, and the new one is read. Where it has not, the file is lost.
 bool LiveCatalog::take_over() {
-  constexpr int kAttempts = 4;
+  constexpr int kAttempts = 100;  // a writer that compacts all the time could go on for ever
   const std::scoped_lock lock(writer_);
+  Manifest manifest = folder_->read();
   for (int attempt = 1;; ++attempt) {
     try {
-      return read_folder();
+      return read_folder(manifest);
     } catch (const Failure& failure) {
       if (attempt == kAttempts || failure.status != SIDBEAM_IO_ERROR) throw;
+      Manifest newer = folder_->read();
+      if (newer == manifest) throw;
+      manifest = std::move(newer);
     }
   }
 }
 
-bool LiveCatalog::read_folder() {
-  const Manifest manifest = folder_->read();
+bool LiveCatalog::read_folder(const Manifest& manifest) {
   std::unique_ptr<CatalogLoader> loader = std::move(loader_);  // null if the read fails
   const bool goes_on = loader != nullptr && loader->continues(manifest);
   if (!goes_on) loader = std::make_unique<CatalogLoader>(share(runtime_), *folder_, settings_.base);

@@ -76,7 +76,7 @@ class LiveCatalog {
   ManifestGeneration next_base(const sidbeam_index& base) const;
   int64_t move_to(Ref<sidbeam_index> base, const sidbeam_index& built_of);
   bool take_over();
-  bool read_folder();
+  bool read_folder(const Manifest& manifest);
 
   Ref<sidbeam_runtime> runtime_;
   CatalogSettings settings_;

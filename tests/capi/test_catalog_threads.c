@@ -6,7 +6,16 @@
 
 #include "catalog_rig.h"
 
-enum { PUBLISHES = 600, GROUP = 6, GROUPS = 24, FIRST_ID = 100, READERS = 2, VERSIONS = 4096, TEXT = 8192 };
+enum {
+  PUBLISHES = 600,
+  MOST_PUBLISHES = 1500,
+  GROUP = 6,
+  GROUPS = 24,
+  FIRST_ID = 100,
+  READERS = 2,
+  VERSIONS = 4096,
+  TEXT = 8192
+};
 
 typedef struct world {
   sidbeam_catalog *catalog, *follower;
@@ -115,8 +124,14 @@ static sidbeam_status remove_group(worker* w, int64_t first) {
   return sidbeam_catalog_remove(w->shared->catalog, &list, NULL, &w->error);
 }
 
+/* On a busy machine a thread may come to nothing while the others do all their work. */
+static int all_had_a_turn(const world* shared) {
+  return __atomic_load_n(&shared->compactions, __ATOMIC_RELAXED) > 0 &&
+         __atomic_load_n(&shared->rollbacks, __ATOMIC_RELAXED) > 0;
+}
+
 static void publish_often(worker* w) {
-  for (int i = 0; i < PUBLISHES; ++i) {
+  for (int i = 0; i < PUBLISHES || (i < MOST_PUBLISHES && !all_had_a_turn(w->shared)); ++i) {
     for (uint32_t changes = 1 + noise(w) % 3; changes > 0; --changes) {
       const int64_t first = FIRST_ID + GROUP * (int64_t)(noise(w) % GROUPS);
       THREAD_CHECK(w, (noise(w) % 2 == 0 ? add_group(w, first) : remove_group(w, first)) == SIDBEAM_OK);
@@ -135,7 +150,7 @@ static void compact_often(worker* w) {
     const sidbeam_status status = sidbeam_catalog_compact(w->shared->catalog, NULL, &version, &w->error);
     if (status == SIDBEAM_BAD_STATE && strstr(w->error.message, "of another base") != NULL) continue;
     THREAD_CHECK(w, status == SIDBEAM_OK);
-    ++w->shared->compactions;
+    __atomic_fetch_add(&w->shared->compactions, 1, __ATOMIC_RELAXED);
     look(w, w->shared->catalog, version);
   }
 }
@@ -151,7 +166,7 @@ static void go_back_now_and_then(worker* w) {
     const int64_t to = some_version(w, w->shared->catalog);
     const sidbeam_status status = sidbeam_catalog_rollback(w->shared->catalog, to, NULL, &w->error);
     THREAD_CHECK(w, status == SIDBEAM_OK || status == SIDBEAM_INVALID_ARGUMENT); /* gone by now */
-    ++w->shared->rollbacks;
+    __atomic_fetch_add(&w->shared->rollbacks, 1, __ATOMIC_RELAXED);
     next = info.version + 6;
   }
 }
@@ -202,7 +217,7 @@ static void everything_at_once(void) {
     if (jobs[i].w.failed != 0) printf("thread %zu: %s\n", i, jobs[i].w.error.message);
     CHECK_INT(jobs[i].w.failed, 0);
   }
-  CHECK(shared.looks > PUBLISHES && shared.compactions > 0 && shared.rollbacks > 0);
+  CHECK(shared.looks > PUBLISHES && all_had_a_turn(&shared));
   sidbeam_catalog_close(shared.catalog);
   sidbeam_catalog_close(shared.follower);
   for (size_t i = 0; i < VERSIONS; ++i) free(shared.seen[i]);

@@ -48,7 +48,7 @@ class Interrupt(Case):
 
     def test_synth(self):
         output = self.path("a.npy")
-        self.interrupt(signal.SIGINT, "writing", output, ["synth", "--items", 10**8, "--levels", 8, "--codes", 2048,
+        self.interrupt(signal.SIGINT, "writing", output, ["synth", "--items", 10**7, "--levels", 8, "--codes", 2048,
                                                            "--skew", "zipf", "--output", output], lambda: None)
         self.assertEqual(os.listdir(self.folder), [])
 

@@ -451,7 +451,7 @@ class Refusals(Run):
         process, terminal = self.start("run", self.model, self.x, "--input", path, "--beams", 7, "--threads", 1)
         text = self.read_until(terminal, ["running"])  # the bar
         process.send_signal(signal.SIGINT)
-        text = self.read_until(terminal, ["cancelled after"], text)
+        text = self.read_until(terminal, ["requests\r\n"], text)
         self.assertEqual(process.wait(SECONDS), 1)
         self.assertEqual(process.stdout.read(), b"")
         self.assertRegex(text.split("\033[K")[-1], r"^sidbeam run: cancelled after [\d,]+ of 300,000 requests\r\n$")

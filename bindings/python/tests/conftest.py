@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 import sidbeam
 from emulated import PLUGIN, Device
 from oracle import Catalogue
+from sidbeam.build import Watched
 
 settings.register_profile("sidbeam", max_examples=150, deadline=None, derandomize=True, database=None)
 settings.load_profile("sidbeam")
@@ -35,6 +38,22 @@ def session(index: sidbeam.Index) -> sidbeam.Session:
     session = sidbeam.Session(index, beams=2)
     session.start()
     return session
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Calls that are watched begin their work when this is set, or when they are cancelled: begun sooner, it may be
+    over before anybody has looked at it."""
+    run, cancel, go_on = Watched._run_beside, Watched.cancel, threading.Event()
+
+    def cancelled(self: Watched) -> None:
+        cancel(self)
+        go_on.set()
+
+    late = lambda self, call, progress: run(self, lambda: go_on.wait(60) and call(), progress)  # noqa: E731
+    monkeypatch.setattr(Watched, "_run_beside", late)
+    monkeypatch.setattr(Watched, "cancel", cancelled)
+    return go_on
 
 
 def vocabulary_of(catalogue: Catalogue) -> sidbeam.Vocabulary:

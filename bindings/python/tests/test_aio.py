@@ -21,7 +21,6 @@ import pytest
 import sidbeam
 from live_catalogs import BASE, RATE, index_of, slow, writes
 from sidbeam import Catalog, to_thread
-from sidbeam.build import Watched
 
 
 async def ended(task: asyncio.Task[Any]) -> None:
@@ -80,23 +79,13 @@ def test_a_wait_for_versions_ends_with_its_task(tmp_path: Path) -> None:
         asyncio.run(main(follower))
 
 
-def test_builds_and_files_end_with_their_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_builds_and_files_end_with_their_tasks(tmp_path: Path, held: threading.Event) -> None:
     path, output = tmp_path / "items.csv", tmp_path / "items.sidx"
     path.write_text("item,c0,c1\n" + "".join(f"{i},{i % 7},{i % 11}\n" for i in range(1000)))
-    run, cancel, told = Watched._run_beside, Watched.cancel, threading.Event()
-
-    def cancelled(self: Watched) -> None:
-        cancel(self)
-        told.set()
-
-    # The work begins once it has been told to end: begun sooner, it may be over when the cancellation comes.
-    held = lambda self, call, progress: run(self, lambda: told.wait(60) and call(), progress)  # noqa: E731
-    monkeypatch.setattr(Watched, "_run_beside", held)
-    monkeypatch.setattr(Watched, "cancel", cancelled)
 
     async def main() -> None:
         loop, at_work = asyncio.get_running_loop(), asyncio.Event()
-        told.set()
+        held.set()
         with contextlib.ExitStack() as calls:
             catalog = calls.enter_context(Catalog.create(sidbeam.Index.build([(6, 10)], [0])))
             builder = calls.enter_context(sidbeam.Builder([1000]))
@@ -108,14 +97,14 @@ def test_builds_and_files_end_with_their_tasks(tmp_path: Path, monkeypatch: pyte
                 to_thread(builder.write, output, progress=progress),
             ):
                 at_work.clear()
-                told.clear()
+                held.clear()
                 task = asyncio.create_task(call)
                 await at_work.wait()
                 await ended(task)
-                assert told.is_set()
+                assert held.is_set()
                 catalog.discard()
                 assert not output.exists()
-            told.set()
+            held.set()
             builder.plan()  # nobody is inside it
 
     asyncio.run(main())

@@ -139,9 +139,13 @@ def test_close_while_a_step_runs() -> None:
 def test_one_thread_at_a_time() -> None:
     session, logits = big_session()
     seen: set[str] = set()
+    both = threading.Barrier(2)
 
     def work() -> None:
-        for _ in range(200):
+        both.wait()
+        for _ in range(100_000):
+            if seen:
+                return
             try:
                 session.start()
                 session.step(logits)
@@ -154,18 +158,20 @@ def test_one_thread_at_a_time() -> None:
     for thread in threads:
         thread.join()
     assert seen <= {"session is in use by another thread"}
-    assert seen, "two threads stepped one session 200 times each and never met"
+    assert seen, "two threads stepped one session 100,000 times each and never met"
 
 
 def test_the_gil_is_released() -> None:
-    """A step of seconds would stop this thread's counting if it held the GIL; the test looks in the middle of it."""
+    """This thread looks in the middle of another's step, which it could not if that held the GIL."""
     session, logits = big_session(512)
     inside = threading.Event()
     met: list[str] = []
 
     def work() -> None:
         inside.set()
-        for _ in range(20):
+        for _ in range(10_000):
+            if met:
+                return
             with contextlib.suppress(sidbeam.BadState):  # this thread's call may meet the other's, too
                 session.start()
                 session.step(logits)

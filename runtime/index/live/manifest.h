@@ -18,6 +18,7 @@ struct ManifestGeneration {
   std::string base;  // name of a file in the folder
   int64_t base_bytes = 0;
   Hash128 base_identity = {};  // identity_of() its header
+  bool operator==(const ManifestGeneration&) const = default;
 };
 
 struct ManifestSegment {
@@ -25,12 +26,14 @@ struct ManifestSegment {
   int64_t generation = 0, first_version = 0;
   uint64_t salt = 0;
   int64_t last_version = 0;  // what comes after that was given up; 0: nothing
+  bool operator==(const ManifestSegment&) const = default;
 };
 
 struct Manifest {
   std::vector<ManifestGeneration> generations;  // by number
   std::vector<ManifestSegment> segments;        // by version; the last one is being written
   int64_t newest_generation = 0;                // the greatest number that was ever given
+  bool operator==(const Manifest&) const = default;
 };
 
 // The generation of this number, which is one of the manifest's.

@@ -153,7 +153,7 @@ static void an_empty_prompt_begins_with_the_begin_tokens(void) {
     config.draft = speculates ? model : NULL;
     config.lane_threads = 1;
     config.batch_requests = 3;
-    config.wait_us = 100000;
+    config.wait_us = 60000000; /* no pause is as long: the third request ends the wait */
     make_runner(&config);
     for (int i = 0; i < 2; ++i) {
       request = ask(&cold[i]);

@@ -66,7 +66,7 @@ Runner make_runner(sidbeam_runtime* runtime, sidbeam_model* model, sidbeam_const
   config.beams = setting.beams, config.max_prompt = options.positions;
   config.strategy = setting.valid ? SIDBEAM_STRATEGY_TRIE : SIDBEAM_STRATEGY_NONE;
   config.normalization = setting.valid ? SIDBEAM_NORMALIZE_LEVEL : SIDBEAM_NORMALIZE_FULL;
-  config.lane_threads = 1, config.batch_requests = setting.batch, config.wait_us = 100000;
+  config.lane_threads = 1, config.batch_requests = setting.batch, config.wait_us = 60000000;
   sidbeam_runner* runner = nullptr;
   check(sidbeam_runner_create(runtime, &config, &runner, &error), error);
   return Runner(runner);
