@@ -2,6 +2,7 @@
 #include "fixtures.h"
 
 #include <dirent.h>
+#include <ftw.h>
 #include <unistd.h>
 
 static const int32_t four_codes[3] = {4, 4, 4};
@@ -202,17 +203,13 @@ int64_t counter_of(const sidbeam_session* session, const char* name) {
 
 static char folder[200];
 
-static void remove_folder(void) {
-  DIR* entries = opendir(folder);
-  struct dirent* entry;
-  while (entries != NULL && (entry = readdir(entries)) != NULL) {
-    char path[600];
-    snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-    if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) (void)remove(path);
-  }
-  if (entries != NULL) closedir(entries);
-  (void)rmdir(folder);
+static int remove_one(const char* path, const struct stat* status, int kind, struct FTW* place) {
+  (void)status, (void)kind, (void)place;
+  (void)remove(path);
+  return 0;
 }
+
+static void remove_folder(void) { (void)nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS); }
 
 const char* temporary_path(const char* name) {
   static char paths[8][300];

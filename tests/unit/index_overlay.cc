@@ -14,6 +14,7 @@
 #include "index/rules/ruled_state.h"
 #include "index_catalogues.h"
 #include "index_damage.h"
+#include "random_seed.h"
 
 namespace sidbeam::testing {
 namespace {
@@ -199,7 +200,7 @@ class Walk {
 };
 
 TEST(IndexOverlay, JoinsTheSidsOfBaseAndDelta) {
-  const auto seed = std::random_device()();
+  const auto seed = random_seed();
   SCOPED_TRACE(seed);
   Random random(seed);
   int shared = 0, in_tail = 0, dense = 0;
@@ -242,7 +243,7 @@ void expect_rows_of_both(const IndexView& base, const IndexView& delta, const Ov
 }
 
 TEST(IndexOverlay, HasOfADamagedTailWhatIsReadOfIt) {
-  const auto seed = std::random_device()();
+  const auto seed = random_seed();
   SCOPED_TRACE(seed);
   Random random(seed);
   int damaged = 0;
@@ -318,7 +319,7 @@ Sids sids_with(const Snapshot& snapshot, const Keeps& keeps) {
 
 class OverlayRules : public ::testing::Test {
  protected:
-  OverlayRules() : seed_(std::random_device()()), random_(seed_) {}
+  OverlayRules() : seed_(random_seed()), random_(seed_) {}
 
   // Compares what rules leave with the SIDs of the rows that are kept.
   template <class Keeps>

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "live_pairs.h"
+#include "random_seed.h"
 
 namespace sidbeam::testing {
 namespace {
@@ -145,7 +146,7 @@ class BothSets {
 };
 
 TEST(LiveCalls, StatelessOnesSeeAVersionAsAnIndexOfItsItems) {
-  const auto seed = std::random_device()();
+  const auto seed = random_seed();
   SCOPED_TRACE(seed);
   Random random(seed);
   const Runtime runtime;
@@ -274,7 +275,7 @@ class MixedBatch {
 };
 
 TEST(LiveCalls, OneBatchMixesVersionsAndPlainIndexes) {
-  const auto seed = std::random_device()();
+  const auto seed = random_seed();
   SCOPED_TRACE(seed);
   Random random(seed);
   const Runtime runtime;

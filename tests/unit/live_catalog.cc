@@ -13,6 +13,7 @@
 #include "live_filters.h"
 #include "live_pairs.h"
 #include "live_search.h"
+#include "random_seed.h"
 
 namespace sidbeam::testing {
 namespace {
@@ -133,14 +134,13 @@ class History {
     settings_.sync.when = SIDBEAM_SYNC_HOST;
     adds_ = random() % 3 != 0;
     if (random() % 4 != 0) folder_ = ::testing::TempDir() + "live_catalog_" + std::to_string(::getpid());
+    remove_folder();  // of a process that had this number and was killed
     const char* folder = folder_.empty() ? nullptr : folder_.c_str();
     catalog_ = LiveCatalog::create(index_of(runtime, shape_, model_), folder, settings_);
     if (folder != nullptr) follower_ = LiveCatalog::follow(Ref<sidbeam_runtime>::share(runtime), folder, settings_);
     versions_.push_back({1, model_, catalog_->find(0)});
   }
-  ~History() {
-    if (!folder_.empty()) std::filesystem::remove_all(folder_);
-  }
+  ~History() { remove_folder(); }
 
   void run() {
     for (int i = 0; i < kOperations && !::testing::Test::HasFailure(); ++i) {
@@ -162,6 +162,10 @@ class History {
     Model model;
     Ref<sidbeam_index> index;
   };
+
+  void remove_folder() const {
+    if (!folder_.empty()) std::filesystem::remove_all(folder_);
+  }
 
   // New pairs, or those that are or were there, with the values of some columns.
   void add() {
@@ -415,7 +419,7 @@ class History {
 };
 
 TEST(LiveCatalog, VersionsHoldWhatTheirHistoryMadeOfThem) {
-  const auto seed = std::random_device()();
+  const auto seed = random_seed();
   SCOPED_TRACE(seed);
   Random random(seed);
   const Runtime runtime;

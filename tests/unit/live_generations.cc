@@ -22,6 +22,7 @@ TEST(LiveGenerations, AreKeptFromAGapOn) {
   all.codes = {9};
   for (int32_t i = 0; i < 9; ++i) all.pairs.push_back({{i}, i, "", 0});
   const std::string folder = ::testing::TempDir() + "live_gap_" + std::to_string(::getpid());
+  std::filesystem::remove_all(folder);  // of a process that had this number and was killed
   const Ref<sidbeam_index> base = plain_index(runtime.handle, all);
   CatalogSettings settings;
   settings.keep.versions = 2;

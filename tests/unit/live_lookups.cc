@@ -3,6 +3,7 @@
 #include <set>
 
 #include "live_pairs.h"
+#include "random_seed.h"
 
 namespace sidbeam::testing {
 namespace {
@@ -111,7 +112,7 @@ void compare_lists(const Asked& version, const Asked& plain, const std::vector<P
 }
 
 TEST(LiveLookups, AreAnsweredAsByAnIndexOfWhatIsLive) {
-  const auto seed = std::random_device()();
+  const auto seed = random_seed();
   SCOPED_TRACE(seed);
   Random random(seed);
   const Runtime runtime;

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "index_damage.h"
 #include "live_pairs.h"
+#include "random_seed.h"
 
 namespace sidbeam::testing {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 constexpr int kCases = SIDBEAM_SANITIZED ? 80 : 250;
 
 TEST(LiveVersions, AreSearchedAsAnIndexOfWhatIsLive) {
-  const auto seed = std::random_device()();
+  const auto seed = random_seed();
   SCOPED_TRACE(seed);
   Random random(seed);
   const Runtime runtime;
@@ -77,7 +78,7 @@ TEST(LiveVersions, NeedColumnsForCodesOfBaseAndDelta) {
 
 // Of a file that nobody has verified: other items may be found, but nothing else is read.
 TEST(LiveVersions, DamagedBasesDoNoHarm) {
-  const auto seed = std::random_device()();
+  const auto seed = random_seed();
   SCOPED_TRACE(seed);
   Random random(seed);
   const Runtime runtime;
