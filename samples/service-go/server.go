@@ -96,10 +96,10 @@ func (f *front) reloads(hangup <-chan os.Signal) {
 // time of draining is over.
 func (f *front) drain(connections *listener, o *options) {
 	f.draining.Store(true)
-	f.events.info("draining")
 	if s := f.service.Load(); s != nil {
 		s.end()
 	}
+	f.events.info("draining") // from now on compactions are refused
 	ctx, enough := context.WithTimeout(context.Background(), o.drain)
 	defer enough()
 	connections.quiet(ctx, o.quiet)
