@@ -19,9 +19,11 @@ import (
 const (
 	// sendTime is what a client may take for each piece of its answer.
 	sendTime = 30 * time.Second
-	// lingering is how long a connection that is closed still takes what its client was sending: with bytes unread it
-	// would be reset, and the client might lose the answer.
-	lingering = time.Second
+	// lingering is how long a connection that is closed still waits for more of what its client was sending: with bytes
+	// unread it would be reset, and the client might lose the answer.
+	lingering = 5 * time.Second
+	// maxLingering is how long it does in all: a client that never stops shall not keep it.
+	maxLingering = 30 * time.Second
 )
 
 // listener hands on as many connections as may be open, and tells one too many so.
@@ -162,12 +164,26 @@ func (c *connection) Close() error {
 		}
 		_ = c.CloseWrite()
 		go func() {
-			_ = c.Conn.SetReadDeadline(time.Now().Add(lingering))
-			_, _ = io.Copy(io.Discard, c.Conn)
+			c.linger()
 			c.end()
 		}()
 	})
 	return nil
+}
+
+// linger reads until the client has closed its half, or has sent nothing for a time.
+func (c *connection) linger() {
+	last, unwanted := time.Now().Add(maxLingering), make([]byte, 4<<10)
+	for {
+		next := time.Now().Add(lingering)
+		if next.After(last) {
+			next = last
+		}
+		_ = c.Conn.SetReadDeadline(next)
+		if _, err := c.Conn.Read(unwanted); err != nil {
+			return
+		}
+	}
 }
 
 func (c *connection) end() {

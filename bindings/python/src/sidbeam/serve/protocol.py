@@ -17,7 +17,8 @@ from .calls import BROKEN, MAX_HEADERS, new_request_id
 from .refusals import Refusal
 from .service import Service
 
-_LINGER = 2.0  # seconds that a client has to see the end of a connection
+_LINGER = 5.0  # seconds that a closed connection waits for more of what its client was sending
+_LINGER_MOST = 30.0  # and in all: a client that never stops shall not keep it
 
 
 class Lingering:
@@ -27,6 +28,7 @@ class Lingering:
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, patience: float) -> None:
         self._transport, self._loop, self._patience = transport, loop, patience
         self._pending: list[bytes] = []
+        self._latest = 0.0  # when the last byte came, of those since the end
         self.ends = False
 
     def write(self, data: bytes) -> None:
@@ -52,7 +54,19 @@ class Lingering:
         except OSError:  # the client has reset it
             self._transport.abort()
         self._transport.resume_reading()
-        self._loop.call_later(_LINGER, self._close)
+        self.received()
+        self._linger(self._loop.time() + _LINGER_MOST)
+
+    def received(self) -> None:
+        """Something came on a closed connection."""
+        self._latest = self._loop.time()
+
+    def _linger(self, end: float) -> None:
+        then = min(self._latest + _LINGER, end)
+        if self._loop.time() < then:
+            self._loop.call_at(then, self._linger, end)
+        else:
+            self._close()
 
     def cut(self) -> None:
         """Closes both halves."""
@@ -98,6 +112,7 @@ class Protocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self.transport.ends:
+            self.transport.received()
             return
         super().data_received(data)
         if self.transport.ends or not self._owes():
