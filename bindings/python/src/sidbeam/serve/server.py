@@ -35,6 +35,11 @@ class _Server(uvicorn.Server):
         """Signals are ours: uvicorn would close connections on which a request may be under way."""
         yield
 
+    def stop_listening(self) -> None:
+        """At once: uvicorn itself looks every 0.1 s whether it shall, and cuts off what came meanwhile."""
+        for server in self.servers:
+            server.close()
+
     async def shutdown(self, sockets: Optional[list[socket.socket]] = None) -> None:
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what it cuts off, "dropped" has told
         await super().shutdown(sockets)
@@ -105,7 +110,7 @@ async def _serve(options: Options, listener: socket.socket) -> int:
         opening.result()
     await asyncio.wait([ending, serving], return_when=asyncio.FIRST_COMPLETED)
     begin = time.monotonic()
-    await _drained(service)
+    await _drained(service, server)
     server.should_exit = True
     await serving
     await _closed(service, opening, max(options.drain - (time.monotonic() - begin), _LAST))
@@ -148,17 +153,21 @@ async def _reload(service: Service) -> None:
         await service.reload()
 
 
-async def _drained(service: Service) -> None:
-    """Until no request runs and for a while no connection was open, or the time is over."""
+async def _drained(service: Service, server: _Server) -> None:
+    """Until no request runs and for a while no connection was open, or the time is over. What was accepted until then
+    is answered, too."""
     limits, metrics = service.options, service.metrics
     begin = quiet_since = time.monotonic()
-    accepted = service.accepted
+    accepted, listening = service.accepted, True
     while True:
         now = time.monotonic()
         if service.connections() or metrics.running or accepted != service.accepted:
             quiet_since, accepted = now, service.accepted
-        elif now - quiet_since >= limits.quiet:
+        elif not listening:
             return
+        elif now - quiet_since >= limits.quiet:
+            server.stop_listening()
+            listening = False
         if now - begin >= limits.drain:
             logs.event("dropped", logging.WARNING, requests=metrics.running, connections=service.connections())
             return
