@@ -9,6 +9,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import threading
 from typing import Any, Iterator, Optional, Sequence
 
 import numpy as np
@@ -141,7 +142,14 @@ def living(where: str, folder: pathlib.Path) -> Iterator[Live]:
         live.writer.close()
 
 
-def in_use(catalog: sidbeam.Catalog) -> list[int]:
-    """The versions that somebody besides the catalogue holds."""
-    gc.collect()
-    return [version.version for version in catalog.versions() if version.in_use]
+def check_in_use(catalog: sidbeam.Catalog, expected: list[int]) -> None:
+    """Waits until these are the versions that somebody besides the catalogue holds: a thread that follows another
+    process may hold one for a moment."""
+    pause = threading.Event()
+    for _ in range(2400):
+        gc.collect()
+        held = [version.version for version in catalog.versions() if version.in_use]
+        if held == expected:
+            return
+        pause.wait(0.05)
+    raise AssertionError(f"expected versions {expected} in use, got {held}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from live_cases import HISTORY, OFFSETS, WHERE, in_use, living
+from live_cases import HISTORY, OFFSETS, WHERE, check_in_use, living
 from serving_cases import COLUMNS
 from sglang_cases import Engine, assert_same, model_of, search
 from sglang_cases import environment as environment
@@ -74,11 +74,12 @@ def test_versions_go_with_their_requests(live):
     live.change("publish")
     live.change("compact")
     live.change("publish")
-    assert in_use(catalog) == [1, 4]
+    check_in_use(catalog, [1, 4])
     other = engine.admit("s", [1], 3, {"sidbeam": "live"})
     engine.run([other])
     while not req.finished():
         engine.decode([req])
     del req, other
-    assert in_use(catalog) == [4]
-    assert live.change("back") == 5 and in_use(catalog) == [5]
+    check_in_use(catalog, [4])
+    assert live.change("back") == 5
+    check_in_use(catalog, [5])

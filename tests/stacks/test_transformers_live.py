@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("transformers", reason="transformers is not installed")
 
 import sidbeam
-from live_cases import HISTORY, OFFSETS, WHERE, in_use, living
+from live_cases import HISTORY, OFFSETS, WHERE, check_in_use, living
 from models import batch, model_of, prompt_length
 from sidbeam._transformers import SessionKey, Sessions
 from sidbeam.transformers import SidBeamSearch, SidLogitsProcessor, SidSampler, SidTokens
@@ -140,17 +140,17 @@ def test_a_request_may_name_its_version(live) -> None:
 def test_versions_go_with_their_calls(live) -> None:
     """Sessions wait for the next call without any; states are of the newest."""
     model, search = model_of("decoder", VOCAB), SidBeamSearch(live.tokens)
-    catalog, seen = live.tokens._followed[0].catalog(), []
+    catalog = live.tokens._followed[0].catalog()
     with between_levels(model, live, ["publish", "compact", "publish"]):
         generate(model, INPUTS, 4, custom_generate=search, exclude=[100])
-    seen.append(in_use(catalog))
+    check_in_use(catalog, [4])
     live.change("publish")
-    seen.append(in_use(catalog))
+    check_in_use(catalog, [5])
     sid = next(iter(live.sids(live.version)))
     assert live.tokens.states(torch.tensor([sid, (12, 12, 12)])).ge(0)[0]
     live.change("compact")
-    seen.append(in_use(catalog))
-    assert seen == [[4], [5], [6]] and len(search._sessions._idle) == 1
+    check_in_use(catalog, [6])
+    assert len(search._sessions._idle) == 1
 
 
 def test_several_catalogues_of_which_some_are_live(live) -> None:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from live_cases import HISTORY, OFFSETS, WHERE, in_use, living
+from live_cases import HISTORY, OFFSETS, WHERE, check_in_use, living
 from serving_cases import BEGIN, COLUMNS, END, assert_row
 from vllm_cases import (
     CONFIG,
@@ -128,18 +128,18 @@ def test_versions_go_with_their_requests(Runner, live, monkeypatch):
     live.change("compact")
     live.change("publish")
     steps()
-    assert in_use(catalog) == [1, 4]
+    check_in_use(catalog, [1, 4])
     third = LiveRequest(2, live)
     runner.add(third)
     runner.remove(first)
     steps()
-    assert in_use(catalog) == [1, 4]
+    check_in_use(catalog, [1, 4])
     runner.remove(second)
     steps()
-    assert in_use(catalog) == [4]
+    check_in_use(catalog, [4])
     live.change("publish")
     steps()
-    assert in_use(catalog) == [4, 5]  # the third goes on
+    check_in_use(catalog, [4, 5])  # the third goes on
 
 
 @runners
