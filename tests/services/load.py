@@ -31,6 +31,7 @@ class Load:
     def __init__(self, address, clients, ask=question, check=check, close_is_the_end=False):
         self.address, self.ask_next, self.check, self.once = address, ask, check, close_is_the_end
         self.answers, self.closed, self.failures = 0, 0, []
+        self.answered = set()  # clients
         self.changed = threading.Condition()
         self.ending = False
         self.threads = [threading.Thread(target=self._client, args=(seed,)) for seed in range(clients)]
@@ -49,9 +50,12 @@ class Load:
             thread.join(PATIENCE)
 
     def until(self, answers):
-        """Returns once there are that many answers, or a failure."""
+        """Returns once there are that many answers, of each client one at least, or a failure."""
+        def enough():
+            return self.answers >= answers and len(self.answered) == len(self.threads)
+
         with self.changed:
-            assert self.changed.wait_for(lambda: self.answers >= answers or self.failures, PATIENCE)
+            assert self.changed.wait_for(lambda: enough() or self.failures, PATIENCE)
 
     def _client(self, seed):
         draws, connection = random.Random(seed), None
@@ -64,7 +68,9 @@ class Load:
             except Exception as error:  # a reset, above all
                 failure = repr(error)
             with self.changed:
-                self.answers += failure is None
+                if failure is None:
+                    self.answers += 1
+                    self.answered.add(seed)
                 self.closed += closes
                 self.failures += [failure] if failure else []
                 self.changed.notify_all()

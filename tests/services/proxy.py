@@ -7,6 +7,7 @@ instance is asked; a connection that breaks later is a failure, which the client
 SPDX-License-Identifier: Apache-2.0
 """
 
+import collections
 import itertools
 import socket
 import threading
@@ -18,7 +19,8 @@ class Proxy:
     def __init__(self, instances):
         self.instances = {place: address for place, address in enumerate(instances)}
         self.leaving = set()  # addresses
-        self.turns = itertools.count()
+        self.clients = collections.defaultdict(set)  # by the address of an instance that has answered them
+        self.changed = threading.Condition()
         self.failures = []
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.address = self.listener.getsockname()
@@ -37,6 +39,11 @@ class Proxy:
     def replace(self, place, address):
         self.instances[place] = address
 
+    def until_it_answered(self, clients, address):
+        """Returns once so many clients have had an answer of that instance, over connections that are kept."""
+        with self.changed:
+            assert self.changed.wait_for(lambda: len(self.clients[address]) >= clients or self.failures, PATIENCE)
+
     def _accept(self):
         while True:
             try:
@@ -46,19 +53,19 @@ class Proxy:
             self.threads.append(threading.Thread(target=self._serve, args=(client,), daemon=True))
             self.threads[-1].start()
 
-    def _choose(self):
+    def _choose(self, turn):
         addresses = list(self.instances.values())
         serving = [address for address in addresses if address not in self.leaving] or addresses
-        return serving[next(self.turns) % len(serving)]
+        return serving[turn % len(serving)]
 
     def _serve(self, socket_of_client):
-        client, kept = Connection.__new__(Connection), {}
+        client, kept, turns = Connection.__new__(Connection), {}, itertools.count()
         client.socket, client.pending = socket_of_client, b""
         socket_of_client.settimeout(PATIENCE)
         try:
             while True:
                 body = self._read(client)
-                answer = self._forward(kept, body)
+                answer = self._forward(kept, turns, body)
                 client.send(b"HTTP/1.1 %d x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
                             % (answer[0], len(answer[1]), answer[1]))
         except (Closed, OSError):
@@ -72,11 +79,11 @@ class Proxy:
         head = client._until(b"\r\n\r\n").lower()
         return client._take(int(head.split(b"content-length:")[1].split(b"\r\n")[0]))
 
-    def _forward(self, kept, body):
+    def _forward(self, kept, turns, body):
         while True:
             for address in self.leaving & kept.keys():
                 kept.pop(address).close()
-            address = self._choose()
+            address = self._choose(next(turns))
             if address not in kept:
                 try:
                     kept[address] = Connection(address)
@@ -87,8 +94,13 @@ class Proxy:
                 kept[address].send(request("POST", "/recommend", body))
                 answer = kept[address].answer()
             except (Closed, OSError) as error:
-                self.failures.append(f"{address}: {error!r}")
+                with self.changed:
+                    self.failures.append(f"{address}: {error!r}")
+                    self.changed.notify_all()
                 return 502, b"{}"
+            with self.changed:
+                self.clients[address].add(threading.get_ident())
+                self.changed.notify_all()
             if answer.closes:
                 self.leaving.add(address)
                 kept.pop(address).close()

@@ -11,16 +11,22 @@ import pytest
 from http_client import PATIENCE, Closed, request
 from load import Load
 from proxy import Proxy
-from test_limits import SHORT, begin, busy  # noqa: F401: a fixture
+from test_limits import SHORT, begin, busy, long  # noqa: F401: a fixture
 from test_mistakes import refused
+
+LAST = b"}"  # of a body
 
 
 @pytest.fixture
 def opening(start, tmp_path):
-    """A service that is being opened until `go` is called: the file of its filters is a pipe."""
+    """Starts a service that is being opened until `go` is called: the file of its filters is a pipe."""
     filters = tmp_path / "filters.json"
     os.mkfifo(filters)
-    return start(ready=False, filters=filters, drain="5s"), lambda: filters.write_text("{}")
+
+    def start_one(**options):
+        return start(ready=False, filters=filters, **options), lambda: filters.write_text("{}")
+
+    return start_one
 
 
 def holds(path):
@@ -35,7 +41,7 @@ def holds(path):
 
 
 def test_it_listens_before_it_is_ready(opening):
-    service, go = opening
+    service, go = opening()
     assert service.ask("GET", "/healthz").json == {"status": "ok"}
     for method, path in [("GET", "/readyz"), ("POST", "/recommend"), ("GET", "/metrics"), ("POST", "/reload"),
                          ("GET", "/versions")]:
@@ -48,7 +54,7 @@ def test_it_listens_before_it_is_ready(opening):
 
 
 def test_it_ends_before_it_is_ready(opening):
-    service, _ = opening
+    service, _ = opening()
     service.terminate()
     assert service.ended() == 0
 
@@ -61,9 +67,20 @@ def test_what_cannot_be_opened_ends_it(starting, tmp_path):
         assert str(path) in service.wait_for("failed")["message"]
 
 
+def hold(service, count):
+    """Connections, each with a request under way of which the last byte, LAST, was not sent yet: whatever holds the
+    test up, none of them is answered before that."""
+    connections = [service.connect() for _ in range(count)]
+    for connection in connections:
+        connection.send(request("POST", "/recommend", long(64)).removesuffix(LAST))
+    service.until("they run", lambda metrics: metrics["requests_running"] == count)
+    return connections
+
+
 def test_it_waits_for_what_runs(busy):  # noqa: F811
-    service = busy()
-    connections = begin(service, 2)
+    service = busy(drain="10m", body_time="10m")
+    connections = hold(service, 2)
+    (begun,) = begin(service, 1, histories=64)
     with service.connect() as idle:
         assert not idle.ask("GET", "/readyz").closes
         service.terminate()
@@ -73,24 +90,30 @@ def test_it_waits_for_what_runs(busy):  # noqa: F811
         for path, status in [("/healthz", 200), ("/metrics", 200), ("/nothing", 404)]:
             answer = service.ask("GET", path)
             assert answer.status == status and answer.closes
-        assert service.metrics()["draining"] == 1
+        late = service.connect()
+        late.send(request("POST", "/recommend", SHORT))
+        for connection in connections:
+            connection.send(LAST)
+        assert service.metrics()["draining"] == 1  # asked after the late one, which therefore is open
         answer = idle.ask("GET", "/readyz")
         assert answer.status == 503 and answer.closes and idle.rest() == b""
-    with service.connect() as late:
-        answer = late.ask("POST", "/recommend", SHORT)
-        assert answer.status == 200 and answer.closes and late.rest() == b""
-    for connection in connections:
-        answer = connection.answer()
-        assert answer.status == 200 and answer.closes and connection.rest() == b""
+    with begun:  # which may have been answered before the signal
+        assert begun.answer().status == 200
+    for connection in [late, *connections]:
+        with connection:
+            answer = connection.answer()
+            assert answer.status == 200 and answer.closes and connection.rest() == b""
     assert service.ended() == 0
     assert service.lines[-2]["event"] == "ended"
 
 
 def test_it_waits_for_what_runs_however_short_its_quiet_time(busy):  # noqa: F811
-    service = busy(quiet="0s")
-    (connection,) = begin(service, 1)
+    service = busy(quiet="0s", drain="10m", body_time="10m")
+    (connection,) = hold(service, 1)
     with connection:
         service.terminate()
+        service.wait_for("draining")
+        connection.send(LAST)
         assert connection.answer().status == 200 and connection.rest() == b""
     assert service.ended() == 0
     assert [line["event"] for line in service.lines[-3:-1]] == ["request", "ended"]
@@ -108,7 +131,7 @@ def test_it_does_not_wait_for_ever(start):
 
 def test_reloads_that_wait_hold_up_no_metrics(opening, tmp_path):
     """However many."""
-    service, go = opening
+    service, go = opening()
     go()
     service.ready()
     reloading = [service.connect() for _ in range(12)]
@@ -126,11 +149,12 @@ def test_reloads_that_wait_hold_up_no_metrics(opening, tmp_path):
 @pytest.mark.parametrize("way", ["SIGHUP", "POST"])
 def test_it_does_not_wait_for_a_reload(opening, tmp_path, way):
     """Of a file that somebody is still writing."""
-    service, go = opening
+    service, go = opening(drain="15s")
     go()
     service.ready()
     with service.connect() as kept, service.connect() as reloading:
-        assert kept.ask("GET", "/readyz").status == 200
+        for connection in (kept, reloading):
+            assert connection.ask("GET", "/readyz").status == 200
         if way == "SIGHUP":
             service.process.send_signal(signal.SIGHUP)
         else:
@@ -151,7 +175,7 @@ def test_it_does_not_wait_for_a_reload(opening, tmp_path, way):
 
 def test_what_is_opened_while_it_drains_is_told(opening):
     """And is served until the end."""
-    service, go = opening
+    service, go = opening(drain="10m")
     with service.connect() as idle:
         assert idle.ask("GET", "/healthz").status == 200
         service.terminate()
@@ -219,6 +243,8 @@ def test_a_rolling_restart_fails_no_request(start):
         with Load(proxy.address, 16) as load:
             load.until(500)
             for place in (0, 1, 0, 1):
+                # It waits for the connections that it has: a client that makes its own only now might come too late.
+                proxy.until_it_answered(16, instances[place].address)
                 instances[place].terminate()
                 assert instances[place].ended() == 0
                 instances[place] = start()
