@@ -10,15 +10,35 @@ import select
 import socket
 
 import pytest
-from http_client import Connection, request
+from http_client import Closed, Connection, request
 from test_mistakes import refused
 
 QUESTION = {"histories": [[1000, 1017]], "k": 3}
 
 
-def unread(service, status):
+def unread(metrics, status):
     """How many connections were refused before there was a request."""
-    return service.metrics().get(f'requests_total{{route="other",code="{status}"}}', 0)
+    return metrics.get(f'requests_total{{route="other",code="{status}"}}', 0)
+
+
+def answered(service, send):
+    """A connection, and the answer to what is sent on it first.
+
+    Go's time for the headers of a connection's first request begins with the connection. One of which it is over before
+    anything was sent, since the test was held up, is closed without an answer, and another takes its place.
+    """
+    for _ in range(20):
+        connection = service.connect()
+        try:
+            send(connection)
+            return connection, connection.answer()
+        except (Closed, ConnectionError):
+            connection.close()
+    raise AssertionError("expected an answer, got closed connections")
+
+
+def ask_for_health(connection):
+    connection.send(request("GET", "/healthz"))
 
 
 def drip(connection, data):
@@ -36,17 +56,17 @@ def test_headers_that_never_end(start):
     service = start(header_time="1s")
     endless = b"GET /healthz HTTP/1.1\r\nHost: test\r\n" + b"X: y\r\n" * 2000
     for send in [lambda connection: drip(connection, endless), lambda connection: connection.send(endless[:40])]:
-        with service.connect() as connection:
-            send(connection)
-            answer = connection.answer()
+        connection, answer = answered(service, send)
+        with connection:
             refused(answer, 408, "timeout")
             assert answer.closes and connection.rest() == b""
-    with service.connect() as kept:  # the time is that of each request
-        assert kept.ask("GET", "/healthz").status == 200
+    kept, answer = answered(service, ask_for_health)
+    with kept:  # the time is that of each request
+        assert answer.status == 200
         kept.send(endless[:40])
         assert kept.answer().status == 408
-    service.until("they are closed", lambda metrics: metrics["connections"] == 1)
-    assert unread(service, 408) == 3
+    after = service.until("they are closed", lambda metrics: metrics["connections"] == 1)
+    assert unread(after, 408) == 3
 
 
 def test_a_body_that_never_ends(start):
@@ -63,8 +83,9 @@ def test_a_body_that_never_ends(start):
 
 def test_a_silent_connection_is_closed(start):
     service = start(header_time="1s", idle_time="1s")
-    with service.connect() as silent, service.connect() as kept:
-        assert kept.ask("GET", "/healthz").status == 200
+    kept, answer = answered(service, ask_for_health)
+    with service.connect() as silent, kept:
+        assert answer.status == 200
         assert silent.rest() == kept.rest() == b""
 
 
@@ -162,7 +183,7 @@ def test_a_large_body_is_refused_without_a_reset(shared):
     b"X-Long: " + b"x" * (18 << 10),
 ], ids=["one of a megabyte", "a megabyte of them", "18 KiB"])
 def test_headers_beyond_the_limit(shared, headers):
-    before = unread(shared, 431)
+    before = unread(shared.metrics(), 431)
     with shared.connect() as connection:
         try:
             connection.send(b"GET /healthz HTTP/1.1\r\nHost: test\r\n" + headers + b"\r\n\r\n")
@@ -171,7 +192,7 @@ def test_headers_beyond_the_limit(shared, headers):
         answer = connection.answer()
         refused(answer, 431, "headers_too_large")
         assert answer.closes
-    assert unread(shared, 431) == before + 1
+    assert unread(shared.metrics(), 431) == before + 1
     with shared.connect() as connection:
         assert connection.ask("GET", "/healthz", X_Long="x" * (15 << 10)).status == 200
 
@@ -191,13 +212,13 @@ def test_headers_beyond_the_limit(shared, headers):
     b"DELETE /items/%4 HTTP/1.1\r\nHost: test\r\n\r\n", b"GET http://test/%zz HTTP/1.1\r\nHost: test\r\n\r\n",
 ], ids=lambda text: repr(text)[2:40])
 def test_what_is_no_http(shared, text):
-    before = unread(shared, 400)
+    before = unread(shared.metrics(), 400)
     with shared.connect() as connection:
         connection.send(text)
         answer = connection.answer()
         refused(answer, 400, "invalid_argument")
         assert answer.closes and connection.rest() == b""
-    assert unread(shared, 400) == before + 1
+    assert unread(shared.metrics(), 400) == before + 1
 
 
 def test_ten_thousand_idle_connections(start):
