@@ -45,10 +45,14 @@ def test_memory_stays_flat(start, long):
     count = 100000 if long else 10000
     service = start(plain=True)
     ask(service, 4000)  # until caches and pools have their size
-    before = service.resident()
-    ask(service, count)
     after = service.resident()
-    print(f"{count} requests: {before >> 10} KiB before, {after >> 10} KiB after")
+    for _ in range(2):  # a thread or an arena that is new by chance costs once, what is left behind costs each time
+        before = after
+        ask(service, count)
+        after = service.resident()
+        print(f"{count} requests: {before >> 10} KiB before, {after >> 10} KiB after")
+        if after - before < MOST:
+            break
     assert after - before < MOST, f"{before} bytes before, {after} after {count} requests"
     metrics = service.metrics()
     assert metrics["requests_running"] == metrics["runner_queued"] == metrics["runner_running"] == 0
