@@ -46,10 +46,13 @@ struct flat_handle {
   int32_t device_type; /* of a session, a constraint set, a model and a draft decoder */
   int32_t results;     /* of a disc; of a draft decoder its beams */
   int32_t id_type;     /* of a builder */
-  /* Of a build, an import and a compaction, written by the thread that does it, read by any. */
-  atomic_int cancel;
-  atomic_int phase;
-  atomic_llong done, total;
+  atomic_int cancel;   /* of a build, an import and a compaction, as are its reports */
+  /* Written by the thread that does it, read by any; in turn to two places: the last one stays as it is while the next
+   * is written. */
+  atomic_uint reports;
+  struct {
+    atomic_llong phase, done, total;
+  } report[2];
 };
 #endif
 
@@ -67,7 +70,7 @@ static inline const char* fl_kind_name(int32_t kind) {
  * this one knows none of them. */
 static inline flat_handle* fl_box(int32_t kind, void* object, void (*destroy)(void* object)) {
   flat_handle* handle = (flat_handle*)calloc(1, sizeof(*handle));
-  if (handle == NULL) abort(); /* 80 bytes: if these cannot be had, nothing of the caller's can be saved */
+  if (handle == NULL) abort(); /* 120 bytes: if these cannot be had, nothing of the caller's can be saved */
   handle->kind = kind;
   handle->destroy = destroy;
   atomic_init(&handle->object, object);
@@ -149,24 +152,30 @@ static inline void flat_free(flat_handle* handle) {
 /* Progress is stored for languages to poll, and so is a request to cancel: no callback enters them. */
 static inline int32_t fl_progress(void* context, int32_t phase, int64_t done, int64_t total) {
   flat_handle* handle = (flat_handle*)context;
-  atomic_store(&handle->phase, phase);
-  atomic_store(&handle->done, done);
-  atomic_store(&handle->total, total);
+  const unsigned number = atomic_load(&handle->reports) + 1;
+  atomic_store(&handle->report[number % 2].phase, phase);
+  atomic_store(&handle->report[number % 2].done, done);
+  atomic_store(&handle->report[number % 2].total, total);
+  atomic_store(&handle->reports, number);
   return atomic_load(&handle->cancel);
 }
 
-/* Phase (SIDBEAM_PHASE_*), done and total of the running call of a builder, an import or a compaction; from any thread,
- * at any time. */
+/* Phase (SIDBEAM_PHASE_*), done and total of the running call of a builder, an import or a compaction, from one report;
+ * from any thread, at any time. */
 static inline void flat_get_progress(flat_handle* handle, flat_out_i64 out, sidbeam_error* err) {
+  unsigned number;
   fl_clear(err);
   if (!FLAT_GIVEN(err, out, 3)) return;
   if (handle == NULL) {
     fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "handle is null, expected one of what can be watched");
     return;
   }
-  out.data[0] = atomic_load(&handle->phase);
-  out.data[1] = atomic_load(&handle->done);
-  out.data[2] = atomic_load(&handle->total);
+  do { /* again if a report came meanwhile: the one after it goes where this one is read */
+    number = atomic_load(&handle->reports);
+    out.data[0] = atomic_load(&handle->report[number % 2].phase);
+    out.data[1] = atomic_load(&handle->report[number % 2].done);
+    out.data[2] = atomic_load(&handle->report[number % 2].total);
+  } while (atomic_load(&handle->reports) != number);
 }
 
 /* 1: the running call, or the next one, ends with CANCELLED; 0: takes that back. From any thread, at any time. */

@@ -5,7 +5,7 @@
 
 #include "flat_rig.h"
 
-enum { THREADS = 4, ROUNDS = 40, CALLS = 30 };
+enum { THREADS = 4, ROUNDS = 40, CALLS = 30, REPORTS = 50 };
 
 /* What the threads of a round share. A thread may not leave through a check: it counts what should not be. */
 typedef struct shared {
@@ -224,6 +224,38 @@ static void a_build_may_be_watched_and_cancelled_from_other_threads(void) {
   }
 }
 
+/* Reports whose three numbers are one, until all others have read enough of them. */
+static void* report_often(void* argument) {
+  shared* s = (shared*)argument;
+  pthread_barrier_wait(&s->begin);
+  for (int i = 1; atomic_load(&s->done) < THREADS - 1; ++i) (void)fl_progress(watched, i, i, i);
+  return NULL;
+}
+
+static void* read_reports(void* argument) {
+  shared* s = (shared*)argument;
+  sidbeam_error error = SIDBEAM_ERROR_INIT;
+  int64_t now[3] = {0}, last = 0;
+  pthread_barrier_wait(&s->begin);
+  for (int read = 0; read < REPORTS; last = now[0]) {
+    flat_get_progress(watched, OUT_I64(now), &error);
+    if (error.code != 0 || now[0] < last || now[1] != now[0] || now[2] != now[0]) atomic_fetch_add(&s->wrong, 1);
+    read += now[0] != last;
+  }
+  atomic_fetch_add(&s->done, 1);
+  return NULL;
+}
+
+static void what_is_read_of_a_build_is_one_report(void) {
+  static shared s;
+  void* (*const bodies[THREADS])(void*) = {report_often, read_reports, read_reports, read_reports};
+  prepare(&s, 1);
+  watched = rig_builder(s.r.runtime);
+  run_threads(&s, bodies);
+  flat_free(watched);
+  free_rig(&s.r);
+}
+
 static void* log_often(void* argument) {
   shared* s = (shared*)argument;
   pthread_barrier_wait(&s->begin);
@@ -261,6 +293,7 @@ int main(void) {
       TEST(of_threads_that_want_one_session_each_gets_it_or_is_told),
       TEST(the_last_view_may_go_on_any_thread),
       TEST(a_build_may_be_watched_and_cancelled_from_other_threads),
+      TEST(what_is_read_of_a_build_is_one_report),
       TEST(messages_of_many_threads_stay_whole),
   };
   return RUN_TESTS(tests);
