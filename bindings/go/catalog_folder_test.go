@@ -62,14 +62,19 @@ func TestFollowersSeeWhatIsPublished(t *testing.T) {
 		time.Since(begin) < 250*time.Millisecond {
 		t.Errorf("expected to wait for version 2, got %d %v after %v", version, err, time.Since(begin))
 	}
+	published := make(chan error, 1)
 	go func() {
 		time.Sleep(150 * time.Millisecond)
-		_, _ = writer.Remove(sidbeam.ItemList{IDs: more.ids()})
-		_, _ = writer.Publish()
+		_, err := writer.Remove(sidbeam.ItemList{IDs: more.ids()})
+		if err == nil {
+			_, err = writer.Publish()
+		}
+		published <- err
 	}()
 	if version, err := follower.Refresh(ctx, time.Minute); err != nil || version != 3 {
 		t.Errorf("expected version 3, got %d %v", version, err)
 	}
+	must(t, <-published) // before its folder goes
 	ends, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 	defer cancel()
 	_, err = follower.Refresh(ends, time.Hour)

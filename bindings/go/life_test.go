@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"sidbeam.io/sidbeam"
 )
@@ -229,7 +230,11 @@ func TestNothingLeaks(t *testing.T) {
 	before := residentBytes(t)
 	churn(true)
 	churn(false)
-	if grown, all := residentBytes(t)-before, 400*int(stats.MemoryBytes); stats.MemoryBytes < 2<<20 || grown > all/8 {
+	grown, all := residentBytes(t)-before, 400*int(stats.MemoryBytes)
+	for begin := time.Now(); grown > all/8 && time.Since(begin) < time.Minute; grown = residentBytes(t) - before {
+		runtime.GC() // the finalizers of many may not have run yet
+	}
+	if stats.MemoryBytes < 2<<20 || grown > all/8 {
 		t.Errorf("400 sessions of %d bytes: expected less than an eighth to be left, got %d bytes more",
 			stats.MemoryBytes, grown)
 	}

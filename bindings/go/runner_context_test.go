@@ -29,9 +29,21 @@ func heldRunner(t *testing.T) (runner *sidbeam.Runner, begun, release chan bool)
 // A submitted request ends with its context, whether it runs or waits, and the runner goes on.
 func TestContextEndsSubmittedRequests(t *testing.T) {
 	runner, begun, release := heldRunner(t)
+	for attempt := 0; attempt < 1000; attempt++ { // one that runs may finish before it hears of the end
+		if endSubmitted(t, runner, begun, release) || t.Failed() {
+			return
+		}
+	}
+	t.Error("1000 running requests finished, whose contexts had ended")
+}
+
+// endSubmitted ends the context of a running request and of a waiting one, and says whether the running one heard.
+func endSubmitted(t *testing.T, runner *sidbeam.Runner, begun, release chan bool) (heard bool) {
+	t.Helper()
 	held := history
 	held.Value = "held"
 	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	running, err := runner.Submit(ctx, held)
 	must(t, err)
 	<-begun
@@ -43,16 +55,27 @@ func TestContextEndsSubmittedRequests(t *testing.T) {
 	other, err := runner.Submit(context.Background(), history)
 	must(t, err)
 	cancel()
-	<-waiting.Done() // at once, with the lane still held
+	for _, pending := range []*sidbeam.Pending{waiting, behind} {
+		select {
+		case <-pending.Done(): // with the lane still held
+		case <-time.After(time.Minute):
+			t.Error("a request waits, whose context has ended")
+		}
+	}
+	release <- true
 	if lateErr == nil {
 		_, lateErr = behind.Result()
 	}
 	if !errors.Is(lateErr, context.DeadlineExceeded) {
 		t.Errorf("a request behind it: expected the deadline of its context, got %v", lateErr)
 	}
-	release <- true
-	for name, pending := range map[string]*sidbeam.Pending{"running": running, "waiting": waiting} {
-		if _, err := pending.Result(); !errors.Is(err, sidbeam.Cancelled) || !errors.Is(err, context.Canceled) {
+	_, runningErr := running.Result()
+	_, waitingErr := waiting.Result()
+	for name, err := range map[string]error{"running": runningErr, "waiting": waitingErr} {
+		if name == "running" && err == nil {
+			continue
+		}
+		if !errors.Is(err, sidbeam.Cancelled) || !errors.Is(err, context.Canceled) {
 			t.Errorf("the %s request: expected Cancelled by its context, got %v", name, err)
 		}
 	}
@@ -60,6 +83,7 @@ func TestContextEndsSubmittedRequests(t *testing.T) {
 	if must(t, err); len(result.Scores) != 5 {
 		t.Errorf("a request without such a context: expected 5 SIDs, got %v", result.Scores)
 	}
+	return runningErr != nil
 }
 
 // soon has a deadline, and never ends.
