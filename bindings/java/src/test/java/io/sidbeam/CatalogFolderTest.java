@@ -31,7 +31,9 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Live catalogues in folders, others that follow them, and compactions. */
 class CatalogFolderTest {
+  /** Bytes per second of a compaction that takes its time, and of one that takes a minute unless it is cancelled. */
   private static final int RATE = 4_000_000;
+  private static final int SLOW = RATE / 20;
 
   @TempDir
   Path temporary;
@@ -142,7 +144,7 @@ class CatalogFolderTest {
     }
   }
 
-  /** Its compaction takes a second or more at the rate. */
+  /** Its compaction takes a second or more at RATE. */
   private Catalog slow() {
     try (Builder builder = new Builder(new BuilderConfig(256, 256, 256))) {
       builder.add(new Random(1).ints(3L << 18, 0, 256).toArray());
@@ -158,7 +160,7 @@ class CatalogFolderTest {
       List<String> before = files();
       Thread caller = Thread.currentThread();
       EnumSet<Phase> phases = EnumSet.noneOf(Phase.class);
-      CompactConfig config = new CompactConfig().bytesPerSecond(RATE);
+      CompactConfig config = new CompactConfig().bytesPerSecond(SLOW);
       List<String> refusals = new ArrayList<>();
       assertEquals("mine", assertThrows(IllegalStateException.class,
           () -> catalog.compact(config.progress((phase, done, total) -> {
@@ -188,8 +190,18 @@ class CatalogFolderTest {
     ExecutorService pool = Executors.newSingleThreadExecutor();
     CountDownLatch began = new CountDownLatch(1);
     try (Catalog catalog = slow()) {
-      CompactConfig config = new CompactConfig().bytesPerSecond(RATE).progress((p, done, all) -> began.countDown());
-      Future<Long> compacting = pool.submit(() -> catalog.compact(config));
+      CompactConfig config = new CompactConfig().bytesPerSecond(RATE).progress((phase, done, total) -> {
+        if (done > 0) { // it is inside: the close lets it finish
+          began.countDown();
+        }
+      });
+      Future<Long> compacting = pool.submit(() -> {
+        try {
+          return catalog.compact(config);
+        } finally {
+          began.countDown(); // it was over before the listener heard of it
+        }
+      });
       began.await();
       for (long id = 1; id <= 5; id++) {
         catalog.remove(ItemList.ofIds(id));
