@@ -3,12 +3,14 @@ package io.sidbeam;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.FloatBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -21,6 +23,9 @@ import org.junit.jupiter.api.function.Executable;
 final class Fixtures {
   /** Eight items, each a SID of two codes out of four; item i has id 10 * i, and the last two share SID (3, 3). */
   static final int[] CATALOGUE = {0, 1, 0, 3, 2, 2, 1, 0, 1, 1, 3, 0, 3, 3, 3, 3};
+
+  /** When a test gives up waiting. */
+  static final Duration LONG = Duration.ofSeconds(60);
 
   static final Path JAR = Path.of(System.getProperty("sidbeam.test.jar")).toAbsolutePath();
 
@@ -49,12 +54,32 @@ final class Fixtures {
     return file;
   }
 
-  /** A catalogue of all kinds, whose build takes several times the tenth of a second between two reports. */
+  /** A catalogue of all kinds, whose build takes tenths of a second on a usual machine. */
   static Builder large() {
     Builder builder = new Builder(new BuilderConfig(2048, 2048, 2048, 2048).kinds(Kind.values()).threads(1));
     int[] codes = new Random(1).ints(4L * 2_000_000, 0, 2048).toArray();
     builder.add(codes);
     return builder;
+  }
+
+  /** Builds over and over until that is refused: no machine is too fast for what is to happen meanwhile. */
+  static void buildUntilRefused(Builder builder, Runnable build) {
+    builder.build(() -> {
+      for (long begin = System.nanoTime(); System.nanoTime() - begin < LONG.toNanos();) {
+        build.run();
+      }
+      throw new AssertionError("no build was refused");
+    });
+  }
+
+  /** Collects garbage until the wanted number of buffers is lent. */
+  static void collectUntil(int lent) {
+    assertTimeoutPreemptively(LONG, () -> {
+      while (Loans.count() != lent) {
+        System.gc();
+        Thread.onSpinWait();
+      }
+    }, "never given back");
   }
 
   /** One row of four logits for every beam of a slot. */
