@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.sidbeam;
 
+import static io.sidbeam.Fixtures.LONG;
+import static io.sidbeam.Fixtures.collectUntil;
 import static io.sidbeam.Fixtures.refused;
 import static io.sidbeam.Fixtures.row;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -12,7 +14,6 @@ import java.nio.ByteBuffer;
 import java.nio.FloatBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -25,8 +26,6 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Close, collection and other threads, at any time. */
 class LifetimeTest {
-  private static final Duration LONG = Duration.ofSeconds(60);
-
   @Test
   void closingTwiceDoesNothingAndLaterCallsSayClosed() {
     Index index = Fixtures.index();
@@ -111,11 +110,23 @@ class LifetimeTest {
   }
 
   @Test
-  void closeWhileABuildRunsLetsItFinish() {
+  void closeWhileABuildRunsLetsItFinish() throws Exception {
+    ExecutorService pool = Executors.newSingleThreadExecutor();
     Builder builder = Fixtures.large();
-    builder.onProgress((phase, done, total) -> builder.close());
-    try (Index index = builder.finish()) {
-      assertEquals(2_000_000, index.info().items());
+    try {
+      Future<?> closing = pool.submit(() -> {
+        long[] progress = new long[3];
+        while (progress[1] == 0 && !Thread.currentThread().isInterrupted()) { // until it is inside
+          Native.flat_get_progress(builder.handle, progress);
+        }
+        builder.close();
+      });
+      try (Index index = builder.finish()) {
+        assertEquals(2_000_000, index.info().items());
+      }
+      closing.get();
+    } finally {
+      pool.shutdownNow();
     }
     refused(Status.BAD_STATE, "builder is closed", builder::finish);
   }
@@ -152,16 +163,6 @@ class LifetimeTest {
     }
   }
 
-  /** Collects garbage until the wanted number of buffers is lent. */
-  private static void collectUntil(int lent) {
-    assertTimeoutPreemptively(LONG, () -> {
-      while (Loans.count() != lent) {
-        System.gc();
-        Thread.onSpinWait();
-      }
-    }, "never given back");
-  }
-
   private static ByteBuffer bytes(Path folder) throws Exception {
     byte[] file = Files.readAllBytes(Fixtures.write(folder.resolve("a.sidx")));
     return Buffers.bytes(file.length).put(0, file);
@@ -195,21 +196,24 @@ class LifetimeTest {
     collectUntil(lent);
   }
 
-  private static void forget(ByteBuffer bytes) {
+  private static List<NativeObject> opened(ByteBuffer bytes) {
     Index index = Index.fromBuffer(bytes, new OpenConfig());
     Session session = new Session(new SessionConfig(index));
     session.beams();
-    new ConstraintSet(new ConstraintSetConfig(index));
+    return List.of(index, session, new ConstraintSet(new ConstraintSetConfig(index)));
   }
 
   @Test
   void whatIsForgottenIsGivenBack(@TempDir Path folder) throws Exception {
     int lent = Loans.count();
     ByteBuffer bytes = bytes(folder);
+    List<NativeObject> all = new ArrayList<>();
     for (int i = 0; i < 10; i++) {
-      forget(bytes);
+      all.addAll(opened(bytes));
     }
     assertEquals(lent + 10, Loans.count());
+    java.lang.ref.Reference.reachabilityFence(all); // until here none was forgotten
+    all = null;
     collectUntil(lent);
   }
 
