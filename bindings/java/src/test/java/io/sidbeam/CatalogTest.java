@@ -281,8 +281,8 @@ class CatalogTest {
     ExecutorService pool = Executors.newFixedThreadPool(2);
     try {
       Future<?> collecting = pool.submit(() -> {
-        while (!Thread.currentThread().isInterrupted()) {
-          System.gc();
+        while (true) { // until it is interrupted
+          Fixtures.collect();
         }
       });
       for (int i = 0; i < 5; i++) {

@@ -14,6 +14,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
@@ -72,12 +74,22 @@ final class Fixtures {
     });
   }
 
+  /**
+   * Collects garbage and lets the cleaner see to it. One collection after the other would stop all threads again before
+   * a busy machine has let them run.
+   */
+  static void collect() throws InterruptedException {
+    CountDownLatch cleaned = new CountDownLatch(1);
+    NativeObject.CLEANER.register(new Object(), cleaned::countDown);
+    System.gc();
+    cleaned.await(1, TimeUnit.SECONDS);
+  }
+
   /** Collects garbage until the wanted number of buffers is lent. */
   static void collectUntil(int lent) {
     assertTimeoutPreemptively(LONG, () -> {
       while (Loans.count() != lent) {
-        System.gc();
-        Thread.onSpinWait();
+        collect();
       }
     }, "never given back");
   }

@@ -222,8 +222,8 @@ class LifetimeTest {
     ExecutorService pool = Executors.newFixedThreadPool(2);
     try {
       Future<?> collecting = pool.submit(() -> {
-        while (!Thread.currentThread().isInterrupted()) {
-          System.gc();
+        while (true) { // until it is interrupted
+          Fixtures.collect();
         }
       });
       List<Future<Long>> done = new ArrayList<>();

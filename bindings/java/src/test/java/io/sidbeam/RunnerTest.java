@@ -394,8 +394,7 @@ class RunnerTest {
     assertEquals(5, future.get().size());
     future = null;
     while (weak.get() != null) {
-      System.gc();
-      Thread.onSpinWait();
+      Fixtures.collect();
     }
   }
 }
