@@ -328,8 +328,8 @@ void LiveCatalog::sync() {
   if (storage_ != nullptr) storage_->sync();
 }
 
-// Reads what is new in the folder; whether there was anything. A file that a manifest names may be gone by the time it is
-// opened: its writer has replaced the manifest then, and the new one is read. Where it has not, the file is lost.
+// Reads what is new in the folder; whether there was anything. A file that a manifest names may be gone by the time it
+// is opened: its writer has replaced the manifest then, and the new one is read. Where it has not, the file is lost.
 bool LiveCatalog::take_over() {
   constexpr int kAttempts = 100;  // a writer that compacts all the time could go on for ever
   const std::scoped_lock lock(writer_);
