@@ -11,7 +11,7 @@ import pytest
 from http_client import PATIENCE, Closed, request
 from load import Load
 from proxy import Proxy
-from test_limits import SHORT, begin, busy, long  # noqa: F401: a fixture
+from test_limits import SHORT, begin, busy, of_histories  # noqa: F401: a fixture
 from test_mistakes import refused
 
 LAST = b"}"  # of a body
@@ -72,7 +72,7 @@ def hold(service, count):
     test up, none of them is answered before that."""
     connections = [service.connect() for _ in range(count)]
     for connection in connections:
-        connection.send(request("POST", "/recommend", long(64)).removesuffix(LAST))
+        connection.send(request("POST", "/recommend", of_histories(64)).removesuffix(LAST))
     service.until("they run", lambda metrics: metrics["requests_running"] == count)
     return connections
 

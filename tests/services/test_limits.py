@@ -12,11 +12,11 @@ HISTORIES = 512
 SHORT = {"histories": [[1000]]}
 
 
-def long(histories):
-    return {"histories": [[1000 + i % 500 for i in range(h, h + 150)] for h in range(histories)]}
+def of_histories(count):
+    return {"histories": [[1000 + i % 500 for i in range(h, h + 150)] for h in range(count)]}
 
 
-LONG = long(HISTORIES)
+LONG = of_histories(HISTORIES)
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def begin(service, count, histories=HISTORIES, **headers):
     """Connections, each with a long request under way."""
     connections = [service.connect() for _ in range(count)]
     for connection in connections:
-        connection.send(request("POST", "/recommend", long(histories), **headers))
+        connection.send(request("POST", "/recommend", of_histories(histories), **headers))
     # Of each, all histories: before that, a later request would overtake those that the runner has not been given yet.
     service.until("they run", lambda metrics: count * histories
                   == metrics["runner_queued"] + metrics["runner_running"] + metrics["runner_finished_total"])

@@ -74,6 +74,7 @@ def writes(folder: Path, **options: Any) -> Catalog:
 
 
 RATE = 4_000_000
+SLOW = RATE // 20  # for compactions that are cut short: one that is not ends within a minute or two, and fails its test
 
 
 def slow(folder: Optional[Path]) -> Catalog:

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import sidbeam
-from live_catalogs import BASE, RATE, arguments, catalog, check, drawn, found, index_of, recommended, slow, writes
+from live_catalogs import BASE, RATE, SLOW, arguments, catalog, check, drawn, found, index_of, recommended, slow, writes
 from sidbeam import Catalog
 
 __all__ = ["catalog"]  # a fixture
@@ -188,7 +188,7 @@ def test_what_progress_raises_ends_a_compaction(tmp_path: Path) -> None:
                 raise KeyError("enough")
 
         with pytest.raises(KeyError, match="enough"):
-            catalog.compact(bytes_per_second=RATE // 1000, progress=progress)
+            catalog.compact(bytes_per_second=SLOW, progress=progress)
         assert sorted(p.name for p in (tmp_path / "live").iterdir()) == files
         assert catalog.info.generation == 1 and catalog.compact() == 2
 
@@ -203,9 +203,9 @@ def test_one_compaction_at_a_time_while_others_publish(tmp_path: Path) -> None:
             if refused.is_set():
                 raise KeyError("enough")
 
-        def compact() -> None:  # which would take an hour
+        def compact() -> None:
             with contextlib.suppress(KeyError):
-                catalog.compact(bytes_per_second=RATE // 1000, progress=progress)
+                catalog.compact(bytes_per_second=SLOW, progress=progress)
 
         thread = threading.Thread(target=compact)
         thread.start()
@@ -232,7 +232,7 @@ INTERRUPTED = """
                 told.append(print("at work", flush=True))
         try:
             if sys.argv[3] == "compact":
-                catalog.compact(bytes_per_second=live_catalogs.RATE // 1000, progress=progress)
+                catalog.compact(bytes_per_second=live_catalogs.SLOW, progress=progress)
             else:
                 print("at work", flush=True)
                 follower.refresh(wait=600)
